@@ -1,0 +1,78 @@
+//! The core at fleets of 10 to 100,000 clusters: one-cluster patch, catalog change, render, replay, effects.
+
+use std::hint::black_box;
+
+use bench::{cluster_dns, cluster_id, component_id};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use fleet::{Answer, CommitId, Effects, Operation, Origin, Patch, Policy, State, Target, Timestamp, Transaction, apply, render};
+use serde_json::{Value, json};
+
+fn transaction(operation: Operation) -> Transaction {
+    let origin = Origin { commit: CommitId(7), time: Timestamp(1_900_000_000_000), actor: "bench".into(), ..Origin::default() };
+    Transaction { operations: vec![operation], confirm: None, origin }
+}
+
+fn patch(kind: &str, id: &str, body: Value) -> Transaction {
+    transaction(Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Strategic(body) })
+}
+
+fn accepted(state: &State, transaction: &Transaction) -> fleet::Applied {
+    apply(state, &Policy::default(), transaction).expect("the benchmark's transaction is a good one")
+}
+
+fn core(criterion: &mut Criterion) {
+    let sizes: Vec<usize> = match std::env::var("BENCH_CLUSTERS") {
+        Ok(one) => vec![one.parse().expect("BENCH_CLUSTERS is a number")],
+        Err(_) => vec![10, 1_000, 10_000, 100_000],
+    };
+    for clusters in sizes {
+        let state = bench::fleet(clusters);
+        let one = |n: usize| (n * 7919) % clusters;
+        let mut group = criterion.benchmark_group("core");
+        group.sample_size(20);
+
+        let mut n = 0;
+        group.bench_function(BenchmarkId::new("patch one cluster", clusters), |bencher| {
+            bencher.iter_batched(
+                || {
+                    n += 1;
+                    let component = component_id((one(n) * 7) % 100);
+                    patch("clusters", &cluster_id(one(n)), json!({"patches": {component: {"replicaCount": "77"}}}))
+                },
+                |transaction| accepted(&state, &transaction),
+                BatchSize::SmallInput,
+            );
+        });
+        let catalog_change = patch("platform_components", &component_id(3), json!({"oci_tag": "v2.0.0-longer-than-before"}));
+        group.bench_function(BenchmarkId::new("change the catalog", clusters), |bencher| {
+            bencher.iter(|| accepted(&state, &catalog_change));
+        });
+        let rewired = patch("platform_components", &component_id(3), json!({"oci_url": "https://charts.example.com/elsewhere", "depends_on": []}));
+        group.bench_function(BenchmarkId::new("change a component's source", clusters), |bencher| {
+            bencher.iter(|| accepted(&state, &rewired));
+        });
+        let applied = accepted(&state, &catalog_change);
+        let commit = applied.commit.as_ref().expect("it changes something");
+        group.bench_function(BenchmarkId::new("replay a catalog change", clusters), |bencher| {
+            bencher.iter(|| state.replay(black_box(commit)).expect("it follows"));
+        });
+        group.bench_function(BenchmarkId::new("effects of a catalog change", clusters), |bencher| {
+            bencher.iter(|| Effects::between(&state, &applied.next, commit.changes.iter().map(|change| &change.key)));
+        });
+
+        let Answer::Inputs(inputs) = render(&state, &cluster_dns(0), "platform-components") else { panic!("cluster 0 is there") };
+        group.throughput(Throughput::Bytes(inputs.body().len() as u64));
+        let names: Vec<String> = (0..1024).map(|n| cluster_dns(one(n))).collect();
+        let mut n = 0;
+        group.bench_function(BenchmarkId::new(format!("render {} bytes", inputs.body().len()), clusters), |bencher| {
+            bencher.iter(|| {
+                n += 1;
+                render(&state, black_box(&names[n % names.len()]), "platform-components")
+            });
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(benches, core);
+criterion_main!(benches);

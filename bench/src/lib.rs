@@ -1,0 +1,113 @@
+//! Fleets of any size, the same every time: made through `apply`, so they are fleets that could exist.
+
+use std::sync::Arc;
+
+use fleet::{CommitId, Kind, Operation, Origin, Policy, State, Timestamp, Transaction, apply};
+use serde_json::{Map, Value, json};
+
+/// What each cluster of a generated fleet has.
+pub const COMPONENTS: usize = 20;
+/// What each cluster of a generated fleet has.
+pub const NAMESPACES: usize = 20;
+/// What each cluster of a generated fleet has.
+pub const ROLEBINDINGS: usize = 10;
+/// How many there are of each kind to choose from: five times what a cluster has.
+const CHOICE: usize = 5;
+/// How many clusters one transaction of the generator makes.
+const BATCH: usize = 1000;
+
+/// Applies operations that must be accepted.
+///
+/// # Panics
+/// If they are not.
+pub fn accept(state: &State, operations: Vec<Operation>) -> State {
+    let commit = CommitId(u128::from(state.head().revision.0) + 1);
+    let origin = Origin { commit, time: Timestamp(1_800_000_000_000), actor: "bench".into(), ..Origin::default() };
+    let transaction = Transaction { operations, confirm: None, origin };
+    match apply(state, &Policy::default(), &transaction) {
+        Ok(applied) => applied.next,
+        Err(rejection) => panic!("a generated transaction was rejected: {rejection:#?}"),
+    }
+}
+
+fn create(kind: &str, body: Value) -> Operation {
+    Operation::Create { kind: kind.into(), body, replace_decommissioned: false }
+}
+
+/// A fleet of that many clusters, each with 20 components, 20 namespaces, 10 rolebindings and 20 patch values.
+pub fn fleet(clusters: usize) -> State {
+    let mut operations: Vec<Operation> = Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
+    operations.extend((0..CHOICE * COMPONENTS).map(|n| create("platform_components", component(n))));
+    operations.extend((0..CHOICE * NAMESPACES).map(|n| create("namespaces", namespace(n))));
+    operations.extend((0..CHOICE * ROLEBINDINGS).map(|n| create("rolebindings", rolebinding(n))));
+    let catalog = accept(&State::empty(), operations);
+    (0..clusters).step_by(BATCH).fold(catalog, |state, from| {
+        accept(&state, (from..clusters.min(from + BATCH)).map(|n| create("clusters", cluster(n))).collect())
+    })
+}
+
+/// The id of the nth cluster of a generated fleet.
+pub fn cluster_id(n: usize) -> String {
+    format!("cluster-{n:06}")
+}
+
+/// The DNS name of the nth cluster of a generated fleet.
+pub fn cluster_dns(n: usize) -> String {
+    format!("cluster-{n:06}.k8s.example.com")
+}
+
+/// The id of the nth component of the catalog.
+pub fn component_id(n: usize) -> String {
+    format!("component-{n:03}")
+}
+
+fn component(n: usize) -> Value {
+    json!({
+        "id": component_id(n),
+        "component_path": format!("platform/component-{n:03}/1.{n}.0"),
+        "component_version": format!("1.{n}.0"),
+        "oci_url": "https://charts.example.com/platform",
+        "oci_tag": "v1.0.0",
+        "delivery": "helm",
+    })
+}
+
+fn namespace(n: usize) -> Value {
+    json!({
+        "id": format!("namespace-{n:03}"),
+        "labels": {"team": format!("team-{}", n % 7), "pod-security.kubernetes.io/enforce": "restricted"},
+        "annotations": {"example.com/owner": format!("team-{}@example.com", n % 7)},
+    })
+}
+
+fn rolebinding(n: usize) -> Value {
+    let group = json!({"kind": "Group", "name": format!("team-{n}"), "apiGroup": "rbac.authorization.k8s.io"});
+    json!({"id": format!("binding-{n:03}"), "role": "view", "subjects": [group]})
+}
+
+/// The references of the nth cluster: a run of what there is, beginning at another place for each cluster.
+fn references(n: usize, count: usize, id: impl Fn(usize) -> String) -> Value {
+    (0..count).map(|k| json!({"id": id((n * 7 + k) % (CHOICE * count))})).collect()
+}
+
+/// The nth cluster of a generated fleet.
+pub fn cluster(n: usize) -> Value {
+    let mut components = references(n, COMPONENTS, component_id);
+    if n.is_multiple_of(10) {
+        components[0]["oci_tag"] = json!("v1.1.0-rc1");
+    }
+    let patches: Map<String, Value> = (0..COMPONENTS)
+        .map(|k| (component_id((n * 7 + k) % (CHOICE * COMPONENTS)), json!({"replicaCount": (n % 9).to_string()})))
+        .collect();
+    json!({
+        "id": cluster_id(n),
+        "cluster_name": cluster_id(n),
+        "cluster_dns": cluster_dns(n),
+        "environment": ["dev", "qa", "uat", "prod"][n % 4],
+        "labels": {"region": (["eu", "us", "ap"][n % 3]), "provider": (["aws", "azure", "metal"][n % 3])},
+        "platform_components": components,
+        "namespaces": references(n, NAMESPACES, |n| format!("namespace-{n:03}")),
+        "rolebindings": references(n, ROLEBINDINGS, |n| format!("binding-{n:03}")),
+        "patches": patches,
+    })
+}

@@ -1,0 +1,297 @@
+//! Rules that concern more than one document, checked on the fleet as the whole transaction leaves it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cluster;
+use crate::document::{Cluster, Component, Stored};
+use crate::fragment::{ClusterPart, Size};
+use crate::ids::{CLUSTERS, Id, KINDS, Key, PLATFORM_COMPONENTS};
+use crate::kind::{Kind, Shape};
+use crate::pointer::Pointer;
+use crate::rejection::{Finding, REPORTED_DOCUMENTS, Reason, Sample, Violations};
+use crate::render::{self, MAX_INPUTS, MAX_SENT, MAX_STORED};
+use crate::state::State;
+
+/// What a transaction changed.
+#[derive(Default)]
+pub(super) struct Changed {
+    /// The entries that are different now, and the operation that made each so.
+    pub(super) keys: Vec<(usize, Key)>,
+    /// Documents that could not be read at all: what refers to them is not wrong on top of that.
+    pub(super) unreadable: BTreeSet<Key>,
+}
+
+pub(super) fn rules(before: &State, next: &State, changed: &Changed, violations: &mut Violations) {
+    let mut catalog = CatalogChange::default();
+    for (operation, key) in &changed.keys {
+        match key.kind.as_str() {
+            CLUSTERS => {
+                if let Some(stored) = next.cluster(key.id.as_str()) {
+                    violations.invalid(*operation, key, cluster::findings(next, &stored.doc, &changed.unreadable));
+                    for finding in oversized(next, stored, &Vec::from_iter(next.kinds().referable().map(|kind| &**kind))) {
+                        violations.add(*operation, Some(key), Reason::TooLarge, finding);
+                    }
+                }
+                catalog.checked.insert(key.id.as_str());
+            }
+            KINDS => redefined(next, *operation, key, changed, violations),
+            PLATFORM_COMPONENTS => match next.component(key.id.as_str()) {
+                Some(component) => {
+                    let findings = component_findings(next, &component.doc, &changed.unreadable);
+                    violations.invalid(*operation, key, findings);
+                    catalog.note(before, next, *operation, key);
+                }
+                None => deleted(next, *operation, key, violations),
+            },
+            kind => match next.definition(kind, key.id.as_str()) {
+                Some(_) => catalog.note(before, next, *operation, key),
+                None => deleted(next, *operation, key, violations),
+            },
+        }
+    }
+    catalog.check_users(next, violations);
+}
+
+/// Nothing may refer to what is deleted.
+fn deleted(next: &State, operation: usize, key: &Key, violations: &mut Violations) {
+    let id = key.id.as_str();
+    if next.usage(key) > 0 {
+        let by = Sample::of(next.users(key.kind.as_str(), id).map(|cluster| cluster.doc.id.clone()));
+        let message = format!("`{key}` is still referred to by the clusters {by}; remove it from them first");
+        violations.add(operation, Some(key), Reason::InUse { by }, Finding::new(Pointer::root(), message));
+    }
+    if key.kind.as_str() == PLATFORM_COMPONENTS {
+        let mut dependents: Vec<Id> =
+            next.components().filter(|c| c.doc.dependencies().contains(&key.id)).map(|c| c.doc.id.clone()).collect();
+        dependents.sort();
+        if !dependents.is_empty() {
+            let by = Sample::of(dependents.into_iter());
+            let message = format!("the components {by} still depend on `{id}`; change their `depends_on` first");
+            violations.add(operation, Some(key), Reason::InUse { by }, Finding::new(Pointer::root(), message));
+        }
+    }
+}
+
+/// What must hold for a component of the catalog beside others.
+fn component_findings(next: &State, component: &Component, unreadable: &BTreeSet<Key>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if component.comes_from_oci() && component.oci_tag.contains('+') {
+        findings.push(Finding::new(Pointer::to("oci_tag"), cluster::PLUS_IN_TAG));
+    }
+    let delivery = component.effective_delivery();
+    for (n, id) in component.dependencies().iter().enumerate() {
+        let at = Pointer::to("depends_on").item(n);
+        let problem = match next.component(id.as_str()) {
+            _ if id == &component.id => "a component cannot depend on itself".to_owned(),
+            None if unreadable.contains(&Key::new(PLATFORM_COMPONENTS, id.as_str())) => continue,
+            None => format!("there is no component `{id}` in the catalog"),
+            Some(other) if other.doc.effective_delivery() != delivery => {
+                cluster::other_delivery(component, &other.doc)
+            }
+            Some(_) => continue,
+        };
+        findings.push(Finding::new(at, problem));
+    }
+    for dependent in next.components().filter(|other| other.doc.dependencies().contains(&component.id)) {
+        if dependent.doc.effective_delivery() != delivery {
+            let problem = cluster::other_delivery(&dependent.doc, component);
+            findings.push(Finding::new(Pointer::to("delivery"), problem));
+        }
+    }
+    let dependencies = |id: &Id| next.component(id.as_str()).map(|component| component.doc.dependencies());
+    if let Some(cycle) = cluster::cycle_through(&component.id, dependencies) {
+        findings.push(Finding::new(Pointer::to("depends_on"), format!("the dependencies go round in a circle: {cycle}")));
+    }
+    findings
+}
+
+/// Every stored document must satisfy a kind's new schema, and every answer of the kind must stay within its limits.
+fn redefined(next: &State, operation: usize, key: &Key, changed: &Changed, violations: &mut Violations) {
+    let Some(kind) = next.kinds().get(key.id.as_str()) else { return };
+    let checked: BTreeSet<&Key> = changed.keys.iter().map(|(_, key)| key).collect();
+    let clusters = next.kinds().get(CLUSTERS);
+    for of in [Some(kind), clusters.filter(|clusters| *clusters != kind)].into_iter().flatten() {
+        let Some(schema) = next.kinds().schema_of(of) else { continue };
+        for id in next.ids(of.name().as_str()) {
+            let document = Key { kind: of.name().clone(), id: id.clone() };
+            if checked.contains(&document) {
+                continue;
+            }
+            let Some((map, _)) = next.document(of.name().as_str(), id.as_str()) else { continue };
+            let mut findings = Vec::new();
+            schema.check(&map.into(), &mut findings);
+            for Finding { pointer, message } in findings {
+                let message = format!("the stored `{document}` does not satisfy the new schema: {message}");
+                violations.invalid(operation, &document, [Finding::new(pointer, message)]);
+            }
+        }
+    }
+    if kind.shape() == Shape::Definition {
+        for stored in next.clusters() {
+            let cluster = Key { kind: CLUSTERS.into(), id: stored.doc.id.clone() };
+            for finding in oversized(next, stored, &[&**kind]) {
+                violations.add(operation, Some(&cluster), Reason::TooLarge, finding);
+            }
+        }
+    }
+}
+
+/// The answers of a cluster that the Flux Operator would cut or refuse.
+fn oversized(next: &State, stored: &Stored<Cluster>, kinds: &[&Kind]) -> Vec<Finding> {
+    let too_large = |kind: &&Kind| {
+        // A dangling reference is told by the rules about references.
+        let (count, size) = render::measure(next, stored, kind).ok()?;
+        (count > MAX_INPUTS || size.sent > MAX_SENT || size.stored > MAX_STORED).then(|| {
+            let message = format!(
+                "the {} of the cluster `{}` would be {count} inputs and {} bytes ({} as the Flux Operator stores them); it takes at most {MAX_INPUTS}, {MAX_SENT} and {MAX_STORED}",
+                kind.name(), stored.doc.id, size.sent, size.stored,
+            );
+            Finding::new(Pointer::to(kind.name().as_str()), message)
+        })
+    };
+    kinds.iter().filter_map(too_large).collect()
+}
+
+/// Changed definitions and components, and what their users must be checked for.
+#[derive(Default)]
+struct CatalogChange<'a> {
+    /// Clusters that were checked as a whole already.
+    checked: BTreeSet<&'a str>,
+    /// Those that grew, by kind: answers may become too large.
+    grown: BTreeMap<&'a str, Vec<(usize, &'a Key)>>,
+    /// Components whose delivery, source or dependencies are others: the rules of their users may be broken.
+    rewired: Vec<(usize, &'a Key)>,
+}
+
+impl<'a> CatalogChange<'a> {
+    fn note(&mut self, before: &State, next: &State, operation: usize, key: &'a Key) {
+        let (kind, id) = (key.kind.as_str(), key.id.as_str());
+        let (was, is) = match (before.component(id), next.component(id)) {
+            (was, Some(is)) if kind == PLATFORM_COMPONENTS => {
+                let Some(was) = was else { return };
+                let wiring = |c: &Component| (c.effective_delivery(), c.comes_from_oci(), c.dependencies().to_vec());
+                if wiring(&was.doc) != wiring(&is.doc) {
+                    self.rewired.push((operation, key));
+                }
+                (was.doc.fragment.size(), is.doc.fragment.size())
+            }
+            _ => match (before.definition(kind, id), next.definition(kind, id)) {
+                (Some(was), Some(is)) => (was.doc.fragment.size(), is.doc.fragment.size()),
+                // A new one has no users but clusters that are changed themselves.
+                _ => return,
+            },
+        };
+        if is.sent > was.sent || is.stored > was.stored {
+            self.grown.entry(kind).or_default().push((operation, key));
+        }
+    }
+
+    fn check_users(&self, next: &State, violations: &mut Violations) {
+        if !self.rewired.is_empty() {
+            self.check_rewired(next, violations);
+        }
+        for (kind, grown) in &self.grown {
+            let Some(kind) = next.kinds().get(kind) else { continue };
+            self.check_grown(next, kind, grown, violations);
+        }
+    }
+
+    fn check_rewired(&self, next: &State, violations: &mut Violations) {
+        for (operation, key) in &self.rewired {
+            let mut broken = Sampled::default();
+            for stored in next.clusters().filter(|stored| !self.checked.contains(stored.doc.id.as_str())) {
+                if let Some(reference) = stored.doc.component(key.id.as_str()) {
+                    let findings = cluster::component_findings(next, &stored.doc, reference, &BTreeSet::new());
+                    broken.add(&stored.doc.id, findings.into_iter().map(|finding| finding.message));
+                }
+            }
+            broken.report(*operation, key, &Reason::Invalid, violations);
+        }
+    }
+
+    /// Only an answer whose bound is over the limit is measured: as many inputs as there are references, each as large as the
+    /// largest of the kind.
+    fn check_grown(&self, next: &State, kind: &Kind, grown: &[(usize, &Key)], violations: &mut Violations) {
+        let largest = largest(next, kind);
+        let mut broken = Sampled::default();
+        for stored in next.clusters().filter(|stored| !self.checked.contains(stored.doc.id.as_str())) {
+            if bound(&stored.doc, kind, largest) <= MAX_SENT {
+                continue;
+            }
+            if grown.iter().any(|(_, key)| stored.doc.refers_to(kind.name().as_str(), key.id.as_str())) {
+                let findings = oversized(next, stored, &[kind]);
+                broken.add(&stored.doc.id, findings.into_iter().map(|finding| finding.message));
+            }
+        }
+        if let Some((operation, key)) = grown.first() {
+            broken.report(*operation, key, &Reason::TooLarge, violations);
+        }
+    }
+}
+
+/// What is wrong on many clusters: the first of them in words, the rest as a number.
+#[derive(Default)]
+struct Sampled {
+    first: Vec<String>,
+    clusters: usize,
+}
+
+impl Sampled {
+    fn add(&mut self, cluster: &Id, messages: impl Iterator<Item = String>) {
+        let mut any = false;
+        for message in messages {
+            any = true;
+            if self.clusters < REPORTED_DOCUMENTS {
+                self.first.push(format!("on the cluster `{cluster}`: {message}"));
+            }
+        }
+        self.clusters += usize::from(any);
+    }
+
+    fn report(self, operation: usize, key: &Key, reason: &Reason, violations: &mut Violations) {
+        for message in self.first {
+            violations.add(operation, Some(key), reason.clone(), Finding::new(Pointer::root(), message));
+        }
+        if self.clusters > REPORTED_DOCUMENTS {
+            let message = format!("and on {} more clusters", self.clusters - REPORTED_DOCUMENTS);
+            violations.add(operation, Some(key), reason.clone(), Finding::new(Pointer::root(), message));
+        }
+    }
+}
+
+fn largest(next: &State, kind: &Kind) -> usize {
+    let sizes: Box<dyn Iterator<Item = Size>> = match kind.shape() {
+        Shape::Component => Box::new(next.components().map(|stored| stored.doc.fragment.size())),
+        Shape::Cluster | Shape::Definition => {
+            let definitions = next.definitions(kind.name().as_str()).into_iter().flat_map(|of_kind| of_kind.values());
+            Box::new(definitions.map(|stored| stored.doc.fragment.size()))
+        }
+    };
+    sizes.map(|size| size.stored.max(size.sent)).max().unwrap_or(0)
+}
+
+/// Not less than what any answer of the kind can measure on this cluster, as it is stored.
+fn bound(cluster: &Cluster, kind: &Kind, largest: usize) -> usize {
+    /// Punctuation, `enabled`, and the two empty maps of an input.
+    const FRAME: usize = 64;
+    /// What one byte of text can become.
+    const WORST: usize = 6;
+    let part = ClusterPart::of(cluster).size().stored;
+    let (references, overrides) = match kind.shape() {
+        Shape::Component => {
+            let overrides = cluster.components.iter().filter_map(|reference| reference.overrides.as_ref());
+            let sizes = overrides.map(|o| {
+                o.oci_tag.as_ref().map_or(0, |tag| tag.len())
+                    + o.component_path.as_ref().map_or(0, |path| path.len())
+                    + o.depends_on.as_ref().map_or(0, |ids| ids.iter().map(|id| id.as_str().len() + 3).sum())
+            });
+            (cluster.components.len(), sizes.sum::<usize>() + cluster.patches.len())
+        }
+        Shape::Cluster | Shape::Definition => {
+            let references = cluster.references_to(kind.name().as_str());
+            let overrides = references.iter().filter_map(|reference| reference.overrides.as_ref());
+            (references.len(), overrides.map(|fields| fields.len()).sum())
+        }
+    };
+    FRAME + references * (FRAME + part + largest) + WORST * overrides
+}

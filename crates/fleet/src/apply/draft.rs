@@ -1,0 +1,318 @@
+//! The fleet as the operations of one transaction leave it, document by document. Each operation writes whole documents; what
+//! is wrong with a document counts only if it is still wrong when all operations have run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{MAX_CLUSTER, MAX_DOCUMENT, check};
+use crate::canonical::{self, Canonical};
+use crate::commit::Change;
+use crate::document::{Cluster, Interner, Tombstone, normalise};
+use crate::guard::Named;
+use crate::hash;
+use crate::ids::{CLUSTERS, CommitId, KINDS, Key, Revision};
+use crate::kind::{Kind, Kinds, Shape};
+use crate::pointer::Pointer;
+use crate::rejection::{Finding, Reason, Rejection, Violations};
+use crate::state::{Entry, Served, Stamp, State, Step, decode};
+use crate::transaction::Operation;
+
+pub(super) struct Draft<'a> {
+    pub(super) before: &'a State,
+    pub(super) kinds: Arc<Kinds>,
+    pub(super) named: Named,
+    pub(super) violations: Violations,
+    pub(super) warnings: Vec<String>,
+    names: Interner<'a>,
+    slots: BTreeMap<Key, Slot>,
+    kinds_changed: bool,
+}
+
+/// What the transaction makes of one document.
+struct Slot {
+    /// The last operation that wrote it.
+    operation: usize,
+    after: After,
+    /// Whether a cluster may take the DNS name of a decommissioned one.
+    replaces: bool,
+}
+
+enum After {
+    Gone,
+    /// It can be represented, though rules may be broken.
+    Read { entry: Entry, body: Canonical, findings: Vec<(Reason, Finding)> },
+    /// It cannot even be represented.
+    Unreadable { map: Map<String, Value>, findings: Vec<(Reason, Finding)> },
+}
+
+/// What a transaction comes to when every rule holds.
+pub(super) struct Outcome {
+    pub(super) next: State,
+    pub(super) changes: Vec<Change>,
+    pub(super) named: Named,
+    pub(super) warnings: Vec<String>,
+}
+
+impl<'a> Draft<'a> {
+    /// Kinds are brought into force first, whatever the order of the operations.
+    pub(super) fn new(before: &'a State, operations: &[Operation]) -> Self {
+        let mut draft = Self {
+            before,
+            kinds: before.kinds().clone(),
+            named: Named::default(),
+            violations: Violations::default(),
+            warnings: Vec::new(),
+            names: Interner::new(Some(before)),
+            slots: BTreeMap::new(),
+            kinds_changed: false,
+        };
+        let mut defined = Vec::new();
+        for (n, operation) in operations.iter().enumerate() {
+            if let Operation::Define(kind) = operation {
+                defined.push((n, kind));
+            }
+        }
+        if !defined.is_empty() {
+            draft.define(&defined);
+        }
+        draft
+    }
+
+    fn define(&mut self, defined: &[(usize, &Arc<Kind>)]) {
+        let mut all: Vec<Arc<Kind>> = self.kinds.iter().cloned().collect();
+        for (n, kind) in defined {
+            let key = Key::new(KINDS, kind.name().as_str());
+            all.push(Arc::clone(kind));
+            let (body, entry) = (kind.canonical(), Entry::Kind(Arc::clone(kind)));
+            let after = After::Read { entry, body, findings: Vec::new() };
+            self.slots.insert(key, Slot { operation: *n, after, replaces: false });
+        }
+        let operation = defined[0].0;
+        let bad = match Kinds::new(all) {
+            Err(bad) => vec![bad],
+            Ok(kinds) => {
+                let collisions = kinds.collisions();
+                self.kinds = Arc::new(kinds);
+                self.kinds_changed = true;
+                collisions
+            }
+        };
+        for bad in bad {
+            let key = Key::new(KINDS, &bad.kind);
+            self.violations.invalid(operation, &key, [Finding::new(Pointer::root(), bad.to_string())]);
+        }
+    }
+
+    /// Whether the transaction, so far, leaves a document under that key.
+    pub(super) fn exists(&self, key: &Key) -> bool {
+        match self.slots.get(key) {
+            Some(slot) => !matches!(slot.after, After::Gone),
+            None => self.before.document(key.kind.as_str(), key.id.as_str()).is_some(),
+        }
+    }
+
+    /// The document as the transaction, so far, leaves it.
+    pub(super) fn document(&self, key: &Key) -> Option<Map<String, Value>> {
+        match self.slots.get(key).map(|slot| &slot.after) {
+            None => self.before.document(key.kind.as_str(), key.id.as_str()).map(|(map, _)| map),
+            Some(After::Gone) => None,
+            Some(After::Unreadable { map, .. }) => Some(map.clone()),
+            Some(After::Read { entry, .. }) => match entry {
+                Entry::Cluster(cluster) => Some(cluster.to_map()),
+                Entry::Component(component) => Some(component.to_map()),
+                Entry::Definition(definition) => Some(definition.to_map()),
+                Entry::Kind(_) | Entry::Tombstone(_) => None,
+            },
+        }
+    }
+
+    /// The clusters that a test selects, as the transaction, so far, leaves them.
+    pub(super) fn select(&self, selects: impl Fn(&Cluster) -> bool) -> Vec<Key> {
+        let untouched = self.before.clusters().map(|stored| &stored.doc).filter(|cluster| selects(cluster));
+        let key = |cluster: &Cluster| Key { kind: CLUSTERS.into(), id: cluster.id.clone() };
+        let mut keys: Vec<Key> = untouched.map(key).filter(|key| !self.slots.contains_key(key)).collect();
+        for slot in self.slots.values() {
+            if let After::Read { entry: Entry::Cluster(cluster), .. } = &slot.after
+                && selects(cluster)
+            {
+                keys.push(key(cluster));
+            }
+        }
+        keys.sort();
+        keys
+    }
+
+    /// Writes a document.
+    pub(super) fn write(&mut self, operation: usize, kind: &Kind, key: Key, mut map: Map<String, Value>) {
+        let mut found = Vec::new();
+        normalise(kind, &self.kinds, &mut map, &mut found);
+        let document = Value::Object(map);
+        if let Some(schema) = self.kinds.schema_of(kind) {
+            schema.check(&document, &mut found);
+        }
+        let Value::Object(map) = document else { unreachable!("it is an object") };
+        canonical::find_poison(&map, &mut found);
+        self.check_identity(kind, &key, &map, &mut found);
+        let mut findings: Vec<_> = found.into_iter().map(|finding| (Reason::Invalid, finding)).collect();
+        let body = Canonical::of(&map);
+        let most = if kind.shape() == Shape::Cluster { MAX_CLUSTER } else { MAX_DOCUMENT };
+        if body.as_str().len() > most {
+            let message = format!("the document has {} bytes; {most} are the most", body.as_str().len());
+            findings.push((Reason::TooLarge, Finding::new(Pointer::root(), message)));
+        }
+        let after = match decode(&self.kinds, &key, map, &mut self.names) {
+            Ok(entry) => After::Read { entry, body, findings },
+            Err(finding) => {
+                if findings.is_empty() {
+                    findings.push((Reason::Invalid, finding));
+                }
+                let map = serde_json::from_str(body.as_str()).expect("it was encoded from an object");
+                After::Unreadable { map, findings }
+            }
+        };
+        let replaces = self.slots.get(&key).is_some_and(|slot| slot.replaces);
+        self.slots.insert(key, Slot { operation, after, replaces });
+    }
+
+    /// What never changes in the life of a document, and what it may not be called.
+    fn check_identity(&self, kind: &Kind, key: &Key, map: &Map<String, Value>, found: &mut Vec<Finding>) {
+        let id = map.get("id").and_then(Value::as_str);
+        if id.is_some_and(|id| id != key.id.as_str()) {
+            let message = format!("`id` cannot be changed: it is `{}`; make the new one, then delete the old", key.id);
+            found.push(Finding::new(Pointer::to("id"), message));
+        }
+        if let Some(problem) = id.and_then(|id| kind.reserves(id)) {
+            found.push(Finding::new(Pointer::to("id"), problem));
+        }
+        if kind.shape() == Shape::Cluster
+            && let Some(before) = self.before.cluster(key.id.as_str())
+            && map.get("cluster_dns").is_some_and(|dns| *dns != before.doc.dns.as_str())
+        {
+            let dns = &before.doc.dns;
+            let message = format!("`cluster_dns` cannot be changed: it is `{dns}`; make the new cluster, then decommission the old");
+            found.push(Finding::new(Pointer::to("cluster_dns"), message));
+        }
+    }
+
+    pub(super) fn may_replace_decommissioned(&mut self, key: &Key) {
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.replaces = true;
+        }
+    }
+
+    pub(super) fn delete(&mut self, operation: usize, key: Key) {
+        self.slots.insert(key, Slot { operation, after: After::Gone, replaces: false });
+    }
+
+    /// Whether the transaction has already deleted what was there before it.
+    pub(super) fn has_deleted(&self, key: &Key) -> bool {
+        matches!(self.slots.get(key), Some(Slot { after: After::Gone, .. })) && self.before.cluster(key.id.as_str()).is_some()
+    }
+
+    /// Leaves a tombstone for each cluster that goes, and takes those away that a new cluster may replace.
+    pub(super) fn bury_and_revive(&mut self) {
+        let mut graves = Vec::new();
+        let mut taken: BTreeMap<&str, &Key> = BTreeMap::new();
+        for (key, slot) in self.slots.iter().filter(|(key, _)| key.kind.as_str() == CLUSTERS) {
+            match &slot.after {
+                After::Gone => {
+                    if let Some(cluster) = self.before.cluster(key.id.as_str()) {
+                        let Cluster { dns, id, .. } = &cluster.doc;
+                        let tombstone = Tombstone { dns: dns.clone(), id: id.clone(), uid: cluster.uid };
+                        graves.push((slot.operation, tombstone));
+                    }
+                }
+                After::Read { entry: Entry::Cluster(cluster), .. } => {
+                    if let Some(other) = taken.insert(cluster.dns.as_str(), key) {
+                        self.violations.add(slot.operation, Some(key), Reason::Exists, dns_taken(cluster, other.id.as_str()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut buried: BTreeMap<Key, Slot> = BTreeMap::new();
+        for (operation, tombstone) in graves {
+            let (key, body) = (Tombstone::key(tombstone.dns.as_str()), tombstone.canonical());
+            let after = After::Read { entry: Entry::Tombstone(tombstone), body, findings: Vec::new() };
+            buried.insert(key, Slot { operation, after, replaces: false });
+        }
+        for (key, slot) in &self.slots {
+            let After::Read { entry: Entry::Cluster(cluster), .. } = &slot.after else { continue };
+            let dns = cluster.dns.as_str();
+            if let Some(Served::Live(live)) = self.before.served(dns)
+                && live.doc.id != cluster.id
+                && !self.slots.contains_key(&Key { kind: CLUSTERS.into(), id: live.doc.id.clone() })
+            {
+                self.violations.add(slot.operation, Some(key), Reason::Exists, dns_taken(cluster, live.doc.id.as_str()));
+            }
+            let grave = Tombstone::key(dns);
+            let forgotten = matches!(self.slots.get(&grave), Some(Slot { after: After::Gone, .. }));
+            let stands = self.before.tombstone(dns).is_some() && !forgotten;
+            if !stands && !buried.contains_key(&grave) {
+                continue;
+            }
+            if slot.replaces {
+                buried.remove(&grave);
+                if stands {
+                    buried.insert(grave, Slot { operation: slot.operation, after: After::Gone, replaces: false });
+                }
+            } else {
+                let message = format!(
+                    "`{dns}` belongs to a decommissioned cluster, whose Flux is still to clean up; forget it, or say that it may be replaced"
+                );
+                let finding = Finding::new(Pointer::to("cluster_dns"), message);
+                self.violations.add(slot.operation, Some(key), Reason::Exists, finding);
+            }
+        }
+        self.slots.extend(buried);
+    }
+
+    /// Checks the rules on what all operations have come to.
+    pub(super) fn finish(mut self, revision: Revision, commit: CommitId) -> Result<Outcome, Rejection> {
+        let mut changes = Vec::new();
+        let mut steps = Vec::new();
+        let mut changed = check::Changed::default();
+        for (key, slot) in std::mem::take(&mut self.slots) {
+            let operation = slot.operation;
+            let (after, body) = match slot.after {
+                After::Gone => (None, None),
+                After::Unreadable { findings, .. } => {
+                    self.report(operation, &key, findings);
+                    changed.unreadable.insert(key);
+                    continue;
+                }
+                After::Read { entry, body, findings } => {
+                    self.report(operation, &key, findings);
+                    let hash = hash::entry(&key, body.as_str());
+                    (Some((entry, hash)), Some(body))
+                }
+            };
+            if self.before.hash_of(&key) == after.as_ref().map(|(_, hash)| *hash) {
+                continue;
+            }
+            changed.keys.push((operation, key.clone()));
+            steps.push(Step { key: key.clone(), after });
+            changes.push(Change { key, after: body });
+        }
+        let kinds = self.kinds_changed.then(|| self.kinds.clone());
+        let next = self.before.advance(Stamp { revision, commit }, kinds, steps);
+        check::rules(self.before, &next, &changed, &mut self.violations);
+        if self.violations.is_empty() {
+            Ok(Outcome { next, changes, named: self.named, warnings: self.warnings })
+        } else {
+            Err(Rejection::Refused(self.violations.finish()))
+        }
+    }
+
+    fn report(&mut self, operation: usize, key: &Key, findings: Vec<(Reason, Finding)>) {
+        for (reason, finding) in findings {
+            self.violations.add(operation, Some(key), reason, finding);
+        }
+    }
+}
+
+fn dns_taken(cluster: &Cluster, by: &str) -> Finding {
+    Finding::new(Pointer::to("cluster_dns"), format!("`{}` is already the DNS name of the cluster `{by}`", cluster.dns))
+}

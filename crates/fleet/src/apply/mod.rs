@@ -1,0 +1,95 @@
+//! `apply` decides. All validation of the product is here and nowhere else; the same state, policy and transaction give the
+//! same answer on every store, in every process, at any time.
+
+mod check;
+mod cluster;
+mod draft;
+mod operations;
+mod secrets;
+
+use crate::commit::{Change, Commit, Origin};
+use crate::guard::{Policy, Removals};
+use crate::hash::{Hash, Position};
+use crate::rejection::Rejection;
+use crate::state::State;
+use crate::transaction::Transaction;
+
+use draft::Draft;
+
+/// The largest document, but for clusters.
+pub const MAX_DOCUMENT: usize = 64 * 1024;
+/// The largest cluster document.
+pub const MAX_CLUSTER: usize = 1024 * 1024;
+
+/// A transaction that was accepted.
+#[derive(Debug)]
+pub struct Applied {
+    /// The fleet after it.
+    pub next: State,
+    /// What to append to the ledger; none if the transaction changes nothing.
+    pub commit: Option<Commit>,
+    /// What Flux will delete because of it.
+    pub removals: Removals,
+    /// What whoever asked should know.
+    pub warnings: Vec<String>,
+}
+
+/// What would come of a transaction.
+#[derive(Debug)]
+pub struct Planned {
+    /// The outcome, if it went through.
+    pub applied: Applied,
+    /// Why it does not go through without a confirmation of its removals, if it does not.
+    pub unconfirmed: Option<String>,
+}
+
+/// Decides about a transaction. A rejected one changes nothing; an accepted one has happened once its commit is appended.
+pub fn apply(state: &State, policy: &Policy, transaction: &Transaction) -> Result<Applied, Rejection> {
+    let Planned { applied, unconfirmed } = plan(state, policy, transaction)?;
+    match unconfirmed {
+        None => Ok(applied),
+        Some(because) => {
+            let digest = applied.removals.digest();
+            Err(Rejection::Confirm { removals: applied.removals, digest, because })
+        }
+    }
+}
+
+/// Everything that [`apply`] does but the last word of the guard: what a dry run shows.
+pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result<Planned, Rejection> {
+    let mut draft = Draft::new(state, &transaction.operations);
+    for (n, operation) in transaction.operations.iter().enumerate() {
+        operations::run(&mut draft, n, operation);
+    }
+    draft.bury_and_revive();
+    let origin = Origin { time: transaction.origin.time.max(state.time()), ..transaction.origin.clone() };
+    let revision = state.head().revision.next();
+    let outcome = draft.finish(revision, origin.commit)?;
+
+    let changed: Vec<_> = outcome.changes.iter().map(|change| &change.key).collect();
+    let removals = Removals::between(state, &outcome.next, &changed, &outcome.named);
+    let confirmed = transaction.confirm.map(|digest| digest == removals.digest());
+    let unconfirmed = match confirmed {
+        Some(true) => None,
+        Some(false) => Some("what would be removed is not what was confirmed".to_owned()),
+        None => removals.need_confirmation(policy, state, &outcome.next, origin.time),
+    };
+    let mut tally = removals.tally(&outcome.next);
+    tally.confirmed = confirmed == Some(true) && !removals.is_empty();
+
+    let (next, commit) = if outcome.changes.is_empty() {
+        (state.clone(), None)
+    } else {
+        let spending = state.spending().after(origin.time, tally);
+        let commit = commit(state, &outcome.next, origin, tally, outcome.changes);
+        (outcome.next.at(commit.at, commit.origin.time, spending), Some(commit))
+    };
+    Ok(Planned { applied: Applied { next, commit, removals, warnings: outcome.warnings }, unconfirmed })
+}
+
+fn commit(before: &State, after: &State, origin: Origin, removals: crate::guard::Tally, changes: Vec<Change>) -> Commit {
+    let at = Position { revision: before.head().revision.next(), hash: Hash::default() };
+    let mut commit = Commit { at, previous: before.head().hash, state: after.digest(), origin, removals, changes };
+    commit.at.hash = commit.expected_hash();
+    commit
+}

@@ -1,0 +1,302 @@
+//! What each operation makes of the documents it is about.
+
+use serde_json::{Map, Value};
+
+use super::draft::Draft;
+use crate::ids::{CLUSTERS, DECOMMISSIONED, Id, KINDS, Key, KindName, Revision};
+use crate::kind::{Kind, Shape};
+use crate::patch::{Patch, SpeltOut};
+use crate::pointer::Pointer;
+use crate::rejection::{Finding, Reason};
+use crate::transaction::{Operation, Target};
+
+pub(super) fn run(draft: &mut Draft<'_>, n: usize, operation: &Operation) {
+    let done = match operation {
+        Operation::Create { kind, body, replace_decommissioned } => create(draft, n, kind, body, *replace_decommissioned),
+        Operation::Put { kind, id, body, expect } => put(draft, n, kind, id, body, *expect),
+        Operation::Patch { kind, target, patch } => patch_documents(draft, n, kind, target, patch),
+        Operation::Delete { kind, target } => delete(draft, n, kind, target),
+        Operation::Assign { clusters, kind, id, overrides } => assign(draft, n, clusters, kind, id, overrides),
+        Operation::PatchReference { clusters, kind, id, patch } => patch_reference(draft, n, clusters, kind, id, patch),
+        Operation::RemoveReference { clusters, kind, id } => remove_reference(draft, n, clusters, kind, id),
+        Operation::Forget { dns } => forget(draft, n, dns),
+        Operation::Define(_) => Ok(()),
+    };
+    if let Err(Refusal { key, reason, finding }) = done {
+        draft.violations.add(n, key.as_ref(), reason, finding);
+    }
+}
+
+/// An operation that cannot even be carried out.
+struct Refusal {
+    key: Option<Key>,
+    reason: Reason,
+    finding: Finding,
+}
+
+type Done = Result<(), Refusal>;
+
+fn refuse(key: Option<&Key>, reason: Reason, pointer: Pointer, message: impl Into<String>) -> Refusal {
+    Refusal { key: key.cloned(), reason, finding: Finding::new(pointer, message) }
+}
+
+fn invalid(key: Option<&Key>, message: impl Into<String>) -> Refusal {
+    refuse(key, Reason::Invalid, Pointer::root(), message)
+}
+
+fn missing(key: &Key, message: impl Into<String>) -> Refusal {
+    refuse(Some(key), Reason::Missing, Pointer::root(), message)
+}
+
+/// The kind of that name, held apart from the draft so that both can be used.
+fn kind_of(draft: &Draft<'_>, name: &str) -> Result<std::sync::Arc<Kind>, Refusal> {
+    let unknown = || {
+        let known = draft.kinds.iter().map(|kind| kind.name().as_str()).collect::<Vec<_>>().join(", ");
+        missing(&Key::new(KINDS, name), format!("there is no kind `{name}`; there are {known}"))
+    };
+    draft.kinds.get(name).cloned().ok_or_else(unknown)
+}
+
+/// The kind of a reference, and the cluster kind that holds it.
+fn reference_kind(draft: &Draft<'_>, name: &str) -> Result<std::sync::Arc<Kind>, Refusal> {
+    let kind = kind_of(draft, name)?;
+    match kind.shape() {
+        Shape::Cluster => Err(invalid(None, "a cluster has no references to clusters")),
+        Shape::Component | Shape::Definition => Ok(kind),
+    }
+}
+
+fn object(key: Option<&Key>, body: &Value) -> Result<Map<String, Value>, Refusal> {
+    body.as_object().cloned().ok_or_else(|| invalid(key, format!("must be an object, not {}", crate::schema::shown(body))))
+}
+
+fn create(draft: &mut Draft<'_>, n: usize, kind: &str, body: &Value, replaces: bool) -> Done {
+    let kind = kind_of(draft, kind)?;
+    let map = object(None, body)?;
+    let Some(id) = map.get("id").and_then(Value::as_str) else {
+        return Err(refuse(None, Reason::Invalid, Pointer::to("id"), "`id` is required and must be a string"));
+    };
+    let key = Key { kind: kind.name().clone(), id: Id::from(id) };
+    if draft.exists(&key) {
+        let message = format!("the {} `{id}` exists already; change it instead", kind.singular());
+        return Err(refuse(Some(&key), Reason::Exists, Pointer::to("id"), message));
+    }
+    if kind.shape() == Shape::Cluster && draft.has_deleted(&key) {
+        return Err(invalid(Some(&key), "a cluster cannot be decommissioned and made again in one transaction; make two"));
+    }
+    draft.write(n, &kind, key.clone(), map);
+    if replaces {
+        draft.may_replace_decommissioned(&key);
+    }
+    Ok(())
+}
+
+fn put(draft: &mut Draft<'_>, n: usize, kind: &str, id: &str, body: &Value, expect: Option<Revision>) -> Done {
+    let kind = kind_of(draft, kind)?;
+    let key = Key { kind: kind.name().clone(), id: Id::from(id) };
+    require(draft, &kind, &key, expect)?;
+    let mut map = object(Some(&key), body)?;
+    map.entry("id").or_insert_with(|| id.into());
+    draft.write(n, &kind, key, map);
+    Ok(())
+}
+
+/// The document is there, at the expected revision.
+fn require(draft: &Draft<'_>, kind: &Kind, key: &Key, expect: Option<Revision>) -> Done {
+    if !draft.exists(key) {
+        return Err(missing(key, format!("there is no {} `{}`", kind.singular(), key.id)));
+    }
+    let now = draft.before.document_revision(key);
+    match (expect, now) {
+        (Some(expected), Some(now)) if expected != now => {
+            let message = format!("`{key}` is at revision {now}, not {expected}; read it again and decide anew");
+            Err(refuse(Some(key), Reason::Stale { now }, Pointer::root(), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The documents that a target means; whether each was spelt by its id.
+fn targets(draft: &Draft<'_>, kind: &Kind, target: &Target) -> Result<(Vec<Key>, bool), Refusal> {
+    match target {
+        Target::One { id, expect } => {
+            let key = Key { kind: kind.name().clone(), id: Id::from(&**id) };
+            require(draft, kind, &key, *expect)?;
+            Ok((vec![key], true))
+        }
+        Target::Selected(_) if kind.shape() != Shape::Cluster => {
+            Err(invalid(None, format!("a selector selects clusters; name each {} by its id", kind.singular())))
+        }
+        Target::Selected(selector) => {
+            let keys = draft.select(|cluster| selector.selects(cluster));
+            if keys.is_empty() {
+                let key = Key::new(CLUSTERS, "");
+                return Err(Refusal { key: None, ..missing(&key, format!("no cluster matches `{selector}`")) });
+            }
+            Ok((keys, false))
+        }
+    }
+}
+
+fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target, patch: &Patch) -> Done {
+    let kind = kind_of(draft, kind)?;
+    let (keys, spelt_by_id) = targets(draft, &kind, target)?;
+    let kinds = draft.kinds.clone();
+    let references: Vec<&str> = match kind.shape() {
+        Shape::Cluster => kinds.referable().map(|kind| kind.name().as_str()).collect(),
+        Shape::Component | Shape::Definition => Vec::new(),
+    };
+    for key in keys {
+        let Some(mut map) = draft.document(&key) else { continue };
+        let refused = |finding| Refusal { key: Some(key.clone()), reason: Reason::Invalid, finding };
+        let spelt = patch.change(&mut map, &references).map_err(refused)?;
+        for spelt in spelt {
+            match spelt.what {
+                SpeltOut::DeletedNothing => {
+                    draft.warnings.push(format!("`{}` was to be removed from {} of `{}`, but is not there", spelt.id, spelt.kind, key.id));
+                    continue;
+                }
+                SpeltOut::Deleted => drop_patches(draft, &key, &mut map, &spelt.id),
+                SpeltOut::Disabled => {}
+            }
+            if spelt_by_id {
+                draft.named.references.insert((key.id.clone(), KindName::from(&*spelt.kind), Id::from(&*spelt.id)));
+            }
+        }
+        draft.write(n, &kind, key, map);
+    }
+    Ok(())
+}
+
+fn delete(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target) -> Done {
+    let kind = kind_of(draft, kind)?;
+    let (keys, spelt_by_id) = targets(draft, &kind, target)?;
+    for key in keys {
+        if kind.shape() == Shape::Cluster {
+            if draft.before.cluster(key.id.as_str()).is_some_and(|cluster| cluster.doc.is_protected()) {
+                let message = format!("the cluster `{}` is protected; set `protected` to false first, in a change of its own", key.id);
+                let refusal = refuse(Some(&key), Reason::Protected, Pointer::to("protected"), message);
+                draft.violations.add(n, refusal.key.as_ref(), refusal.reason, refusal.finding);
+                continue;
+            }
+            if spelt_by_id {
+                draft.named.decommissions.insert(key.id.clone());
+            }
+        }
+        draft.delete(n, key);
+    }
+    Ok(())
+}
+
+/// Runs over the clusters that a target means, with the list of references that an operation is about.
+fn on_references(
+    draft: &mut Draft<'_>,
+    n: usize,
+    clusters: &Target,
+    kind: &Kind,
+    id: &str,
+    mut change: impl FnMut(&mut Draft<'_>, &Key, bool, &mut Map<String, Value>, Option<usize>) -> Result<bool, Refusal>,
+) -> Done {
+    let cluster_kind = kind_of(draft, CLUSTERS)?;
+    let (keys, spelt_by_id) = targets(draft, &cluster_kind, clusters)?;
+    let mut hits = 0;
+    let first = keys[0].clone();
+    for key in keys {
+        let Some(mut map) = draft.document(&key) else { continue };
+        let list = map.entry(kind.name().as_str()).or_insert_with(|| Value::Array(Vec::new()));
+        let at = list.as_array().and_then(|list| list.iter().position(|reference| reference["id"] == id));
+        if change(draft, &key, spelt_by_id, &mut map, at)? {
+            hits += 1;
+            draft.write(n, &cluster_kind, key, map);
+        }
+    }
+    if hits == 0 {
+        let message = match clusters {
+            Target::One { id: cluster, .. } => format!("the cluster `{cluster}` has no {} `{id}`", kind.singular()),
+            Target::Selected(selector) => format!("no cluster that matches `{selector}` has the {} `{id}`", kind.singular()),
+        };
+        return Err(missing(&first, message));
+    }
+    Ok(())
+}
+
+fn list_of<'m>(map: &'m mut Map<String, Value>, kind: &Kind) -> &'m mut Vec<Value> {
+    let list = map.entry(kind.name().as_str()).or_insert_with(|| Value::Array(Vec::new()));
+    if !list.is_array() {
+        *list = Value::Array(Vec::new());
+    }
+    list.as_array_mut().expect("it was just made one")
+}
+
+fn assign(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &str, id: &str, overrides: &Value) -> Done {
+    let kind = reference_kind(draft, kind)?;
+    let mut reference = match overrides {
+        Value::Null => Map::new(),
+        overrides => object(None, overrides)?,
+    };
+    if reference.get("id").is_some_and(|inside| *inside != id) {
+        return Err(refuse(None, Reason::Invalid, Pointer::to("id"), format!("must be `{id}`, as in the path, or absent")));
+    }
+    reference.insert("id".to_owned(), id.into());
+    on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
+        if spelt_by_id && reference.get("enabled") == Some(&Value::Bool(false)) {
+            draft.named.references.insert((key.id.clone(), kind.name().clone(), Id::from(id)));
+        }
+        let list = list_of(map, &kind);
+        match at {
+            Some(at) => list[at] = Value::Object(reference.clone()),
+            None => list.push(Value::Object(reference.clone())),
+        }
+        Ok(true)
+    })
+}
+
+fn patch_reference(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &str, id: &str, patch: &Patch) -> Done {
+    let kind = reference_kind(draft, kind)?;
+    on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
+        let Some(at) = at else { return Ok(false) };
+        let Some(reference) = list_of(map, &kind)[at].as_object_mut() else { return Ok(false) };
+        let refused = |finding| Refusal { key: Some(key.clone()), reason: Reason::Invalid, finding };
+        patch.change(reference, &[]).map_err(refused)?;
+        if reference.get("id").is_some_and(|inside| *inside != id) {
+            return Err(refuse(Some(key), Reason::Invalid, Pointer::to("id"), "the `id` of a reference cannot be changed"));
+        }
+        reference.insert("id".to_owned(), id.into());
+        if spelt_by_id && reference.get("enabled") == Some(&Value::Bool(false)) {
+            draft.named.references.insert((key.id.clone(), kind.name().clone(), Id::from(id)));
+        }
+        Ok(true)
+    })
+}
+
+fn remove_reference(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &str, id: &str) -> Done {
+    let kind = reference_kind(draft, kind)?;
+    on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
+        let Some(at) = at else { return Ok(false) };
+        list_of(map, &kind).remove(at);
+        if kind.shape() == Shape::Component {
+            drop_patches(draft, key, map, id);
+        }
+        if spelt_by_id {
+            draft.named.references.insert((key.id.clone(), kind.name().clone(), Id::from(id)));
+        }
+        Ok(true)
+    })
+}
+
+/// Patches for a component that a cluster no longer has would be refused; they go with it, and it is said.
+fn drop_patches(draft: &mut Draft<'_>, key: &Key, map: &mut Map<String, Value>, component: &str) {
+    let dropped = map.get_mut("patches").and_then(Value::as_object_mut).and_then(|patches| patches.remove(component));
+    if dropped.is_some() {
+        draft.warnings.push(format!("the patches of `{}` for `{component}` were removed with it", key.id));
+    }
+}
+
+fn forget(draft: &mut Draft<'_>, n: usize, dns: &str) -> Done {
+    let key = Key::new(DECOMMISSIONED, dns);
+    if draft.before.tombstone(dns).is_none() {
+        return Err(missing(&key, format!("no cluster with the DNS name `{dns}` was decommissioned")));
+    }
+    draft.delete(n, key);
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! The one written form of a document: compact JSON, sorted keys, no `null` in objects. Two documents that mean the same are
+//! the same text, so a digest of the text is a digest of the meaning.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::pointer::Pointer;
+use crate::rejection::Finding;
+
+/// The deepest nesting that a document may have.
+pub(crate) const MAX_DEPTH: usize = 32;
+/// The largest integer that every JSON reader on the way to a cluster keeps exactly (Go reads numbers as float64).
+const MAX_EXACT: u64 = 1 << 53;
+
+/// A document in its canonical form.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Canonical(Box<str>);
+
+impl Canonical {
+    /// Takes text from a store as it is. Whoever loads it compares its digest with the one that was recorded.
+    pub fn stored(text: impl Into<Box<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn of(map: &Map<String, Value>) -> Self {
+        Self(encode(map).into())
+    }
+}
+
+impl fmt::Debug for Canonical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Encodes something that cannot fail to be JSON.
+pub(crate) fn encode(value: &(impl serde::Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("values without exotic keys always encode")
+}
+
+/// Removes every object member that is `null`: absent and `null` are one thing in a stored document.
+pub(crate) fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => drop_nulls_in(map),
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+/// The same for an object.
+pub(crate) fn drop_nulls_in(map: &mut Map<String, Value>) {
+    map.retain(|_, member| {
+        drop_nulls(member);
+        !member.is_null()
+    });
+}
+
+/// Finds what would not survive the way to a cluster: control characters, noncharacters, numbers that are rounded,
+/// nesting without end.
+pub(crate) fn find_poison(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
+    members(document, &mut Pointer::root(), findings);
+}
+
+fn members(map: &Map<String, Value>, at: &mut Pointer, findings: &mut Vec<Finding>) {
+    for (name, member) in map {
+        at.with(name, |at| {
+            if let Some(character) = name.chars().find(|c| is_poison(*c)) {
+                findings.push(Finding::new(at.clone(), format!("the name {name:?} has {}", poison(character))));
+            }
+            walk(member, at, findings);
+        });
+    }
+}
+
+fn walk(value: &Value, at: &mut Pointer, findings: &mut Vec<Finding>) {
+    match value {
+        Value::Object(_) | Value::Array(_) if at.depth() > MAX_DEPTH => {
+            findings.push(Finding::new(at.clone(), format!("nested too deeply: {MAX_DEPTH} levels are the most")));
+        }
+        Value::Object(map) => members(map, at, findings),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                at.with_index(index, |at| walk(item, at, findings));
+            }
+        }
+        Value::String(text) => {
+            if let Some(character) = text.chars().find(|c| is_poison(*c)) {
+                findings.push(Finding::new(at.clone(), format!("the text has {}", poison(character))));
+            }
+        }
+        Value::Number(number) => {
+            let exact = match (number.as_i64(), number.as_u64(), number.as_f64()) {
+                (Some(n), _, _) => n.unsigned_abs() <= MAX_EXACT,
+                (_, Some(n), _) => n <= MAX_EXACT,
+                #[expect(clippy::cast_precision_loss, reason = "2^53 is exact as a double")]
+                (_, _, Some(n)) => n.abs() <= MAX_EXACT as f64,
+                _ => false,
+            };
+            if !exact {
+                findings.push(Finding::new(
+                    at.clone(),
+                    format!("{number} is beyond ±2^53 and would be rounded on its way to a cluster; send it as a string"),
+                ));
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+fn is_poison(character: char) -> bool {
+    (character.is_control() && !matches!(character, '\t' | '\n' | '\r')) || matches!(character, '\u{fffe}' | '\u{ffff}')
+}
+
+fn poison(character: char) -> String {
+    format!(
+        "the character U+{:04X}, which does not survive the way to a cluster; of control characters only tab, newline and carriage return may be used",
+        u32::from(character)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn poison_in(value: Value) -> Vec<(String, String)> {
+        let Value::Object(map) = value else { unreachable!("an object is given") };
+        let mut findings = Vec::new();
+        find_poison(&map, &mut findings);
+        findings.into_iter().map(|f| (f.pointer.to_string(), f.message)).collect()
+    }
+
+    #[test]
+    fn null_members_go_and_null_items_stay_for_the_schema_to_refuse() {
+        let mut value = json!({"a": null, "b": {"c": null, "d": [null, {"e": null}]}});
+        drop_nulls(&mut value);
+        assert_eq!(value, json!({"b": {"d": [null, {}]}}));
+    }
+
+    #[test]
+    fn ordinary_text_and_numbers_pass() {
+        let clean = json!({"a": "tab\tnew\nline\r", "b": 9_007_199_254_740_992_u64, "c": -9_007_199_254_740_992_i64, "d": 0.5, "e": "ü🚀\u{2028}"});
+        assert_eq!(poison_in(clean), []);
+    }
+
+    #[test]
+    fn each_poison_is_found_where_it_is() {
+        let found = poison_in(json!({
+            "a": "x\u{0}", "b": ["\u{7f}", "\u{85}"], "c\u{1}": "", "d": {"e": "\u{fffe}", "f/g": "\u{ffff}"},
+            "n": 9_007_199_254_740_993_u64, "o": -9_007_199_254_740_993_i64, "p": 1e300,
+        }));
+        let pointers: Vec<&str> = found.iter().map(|(pointer, _)| pointer.as_str()).collect();
+        assert_eq!(pointers, ["/a", "/b/0", "/b/1", "/c\u{1}", "/d/e", "/d/f~1g", "/n", "/o", "/p"]);
+        assert!(found[0].1.contains("U+0000"), "{}", found[0].1);
+        assert!(found[6].1.contains("9007199254740993 is beyond ±2^53"), "{}", found[6].1);
+    }
+
+    #[test]
+    fn nesting_ends_at_the_limit() {
+        let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
+        assert_eq!(poison_in(nested(MAX_DEPTH + 1)).len(), 0);
+        assert_eq!(poison_in(nested(MAX_DEPTH + 2)).len(), 1);
+    }
+}

@@ -1,0 +1,68 @@
+//! Documents as compact values. A document is decoded from its canonical object and encoded back into the same object,
+//! whatever fields it has: what the core does not read is kept as text. Decoding asks only what it needs to represent the
+//! document; whether the document is acceptable today is for `apply` to say.
+
+mod cluster;
+mod component;
+mod definition;
+mod fields;
+mod interner;
+mod tombstone;
+
+use serde_json::{Map, Value};
+
+pub use cluster::{Cluster, ComponentOverrides, Reference};
+pub(crate) use cluster::{ComponentPatches, normalise};
+pub use component::{Component, Delivery};
+pub use definition::Definition;
+pub use fields::Fields;
+pub(crate) use interner::Interner;
+pub use tombstone::Tombstone;
+
+use crate::hash::Hash;
+use crate::ids::{Revision, Uid};
+use crate::pointer::Pointer;
+use crate::rejection::Finding;
+
+/// A document and what the ledger says of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stored<T> {
+    /// The document.
+    pub doc: T,
+    /// The revision that last changed it.
+    pub revision: Revision,
+    /// The identity of this life of it.
+    pub uid: Uid,
+    pub(crate) hash: Hash,
+}
+
+/// Takes one field out of an object, in the type that the core needs.
+fn take<T>(
+    map: &mut Map<String, Value>,
+    name: &str,
+    wanted: &str,
+    read: impl FnOnce(Value) -> Option<T>,
+) -> Result<Option<T>, Finding> {
+    match map.remove(name) {
+        None => Ok(None),
+        Some(value) => match read(value) {
+            Some(read) => Ok(Some(read)),
+            None => Err(Finding::new(Pointer::to(name), format!("must be {wanted}"))),
+        },
+    }
+}
+
+fn take_text(map: &mut Map<String, Value>, name: &str) -> Result<Option<Box<str>>, Finding> {
+    take(map, name, "a string", |value| match value {
+        Value::String(text) => Some(text.into_boxed_str()),
+        _ => None,
+    })
+}
+
+fn require_text(map: &mut Map<String, Value>, name: &str) -> Result<Box<str>, Finding> {
+    take_text(map, name)?.ok_or_else(|| Finding::new(Pointer::to(name), "is required and missing"))
+}
+
+fn take_flag(map: &mut Map<String, Value>, name: &str) -> Result<Option<bool>, Finding> {
+    take(map, name, "true or false", |value| value.as_bool())
+}

@@ -1,0 +1,254 @@
+//! What a change does to which clusters: for each cluster whose answers change, which inputs are added, changed (field by field) or
+//! removed. Identical changes are one effect with many clusters.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::document::Cluster;
+use crate::ids::{CLUSTERS, DECOMMISSIONED, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS};
+use crate::kind::{Kind, Shape};
+use crate::pointer::Pointer;
+use crate::render;
+use crate::state::State;
+
+/// One field of an input that is different.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FieldChange {
+    /// Which field of the input.
+    pub pointer: Pointer,
+    /// What it was, as JSON; none if it was not there.
+    pub old: Option<String>,
+    /// What it is, as JSON; none if it is not there.
+    pub new: Option<String>,
+}
+
+/// What happens to an input.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum InputChange {
+    /// It was not there before.
+    Added,
+    /// It is not there any more.
+    Removed,
+    /// It is different.
+    Changed(Vec<FieldChange>),
+}
+
+/// The same thing happening to the same input on some clusters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Effect {
+    /// The kind of the input.
+    pub kind: KindName,
+    /// The input.
+    pub input: Id,
+    /// What happens to it.
+    pub change: InputChange,
+    /// Where, sorted.
+    pub clusters: Vec<Id>,
+}
+
+/// How many inputs of a kind are concerned, over all clusters.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Totals {
+    /// How many are added.
+    pub added: usize,
+    /// How many are different.
+    pub changed: usize,
+    /// How many are removed.
+    pub removed: usize,
+}
+
+/// Everything that a change does to the answers of the fleet.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Effects {
+    /// How many inputs of each kind.
+    pub totals: BTreeMap<KindName, Totals>,
+    /// What happens, by kind, input and change.
+    pub effects: Vec<Effect>,
+    /// On how many clusters something happens.
+    pub clusters: usize,
+}
+
+impl Effects {
+    /// The effects of going from one state to another, which differ in the given entries only.
+    pub fn between<'k>(before: &State, after: &State, changed: impl IntoIterator<Item = &'k Key>) -> Self {
+        let mut collected = Collected { before, after, groups: Vec::new(), by_change: FxHashMap::default(), alike: FxHashMap::default() };
+        let mut clusters = BTreeSet::new();
+        let mut catalog = Vec::new();
+        for key in changed {
+            match key.kind.as_str() {
+                CLUSTERS => {
+                    clusters.insert(&key.id);
+                }
+                DECOMMISSIONED => {}
+                KINDS => {
+                    if let Some(kind) = after.kinds().get(key.id.as_str()).filter(|kind| kind.shape() == Shape::Definition) {
+                        catalog.extend(after.ids(key.id.as_str()).into_iter().map(|id| (kind.clone(), id.clone())));
+                    }
+                }
+                kind => catalog.extend(after.kinds().get(kind).map(|kind| (kind.clone(), key.id.clone()))),
+            }
+        }
+        for id in &clusters {
+            collected.changed_cluster(before.cluster(id.as_str()).map(|c| &c.doc), after.cluster(id.as_str()).map(|c| &c.doc));
+        }
+        if !catalog.is_empty() {
+            for cluster in after.clusters().filter(|cluster| !clusters.contains(&cluster.doc.id)) {
+                for (kind, id) in &catalog {
+                    collected.changed_definition(&cluster.doc, kind, id);
+                }
+            }
+        }
+        collected.finish()
+    }
+
+    /// What happens on one cluster.
+    pub fn on<'a>(&'a self, cluster: &'a str) -> impl Iterator<Item = &'a Effect> {
+        self.effects.iter().filter(move |effect| effect.clusters.binary_search_by(|id| id.as_str().cmp(cluster)).is_ok())
+    }
+
+    /// Whether nothing happens.
+    pub fn is_empty(&self) -> bool {
+        self.effects.is_empty()
+    }
+}
+
+struct Collected<'a> {
+    before: &'a State,
+    after: &'a State,
+    groups: Vec<Effect>,
+    by_change: FxHashMap<(KindName, Id, InputChange), usize>,
+    /// The group of a catalog change on clusters that have nothing of their own in the input; none if it changes nothing.
+    alike: FxHashMap<(KindName, Id), Option<usize>>,
+}
+
+impl Collected<'_> {
+    fn changed_cluster(&mut self, old: Option<&Cluster>, new: Option<&Cluster>) {
+        let kinds = self.after.kinds().clone();
+        for kind in kinds.referable() {
+            let name = kind.name().as_str();
+            let ids = |cluster: Option<&Cluster>| cluster.into_iter().flat_map(|c| c.inputs_of(name)).map(|(id, _)| id.clone()).collect::<BTreeSet<_>>();
+            for id in ids(old).union(&ids(new)) {
+                if let (Some(old), Some(new)) = (old, new)
+                    && self.is_untouched(old, new, kind, id)
+                {
+                    continue;
+                }
+                let was = old.and_then(|cluster| render::input(self.before, cluster, kind, id));
+                let is = new.and_then(|cluster| render::input(self.after, cluster, kind, id));
+                if let (Some(change), Some(cluster)) = (difference(was.as_deref(), is.as_deref()), new.or(old)) {
+                    let group = self.group(kind, id, change);
+                    self.groups[group].clusters.push(cluster.id.clone());
+                }
+            }
+        }
+    }
+
+    /// Whether an input cannot have changed: a cheap test that spares most of the work when many clusters change a little.
+    fn is_untouched(&self, old: &Cluster, new: &Cluster, kind: &Kind, id: &Id) -> bool {
+        let same_cluster = old.environment == new.environment && old.name == new.name;
+        let (name, text) = (kind.name().as_str(), id.as_str());
+        same_cluster
+            && match name {
+                PLATFORM_COMPONENTS => {
+                    let same = |(one, other): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(one, other);
+                    old.component(text) == new.component(text)
+                        && old.patches.get(text) == new.patches.get(text)
+                        && self.before.component(text).zip(self.after.component(text)).is_some_and(same)
+                }
+                _ => {
+                    let reference = |c: &'_ Cluster| c.references_to(name).iter().find(|r| r.id == *id).cloned();
+                    let definitions = self.before.definition(name, text).zip(self.after.definition(name, text));
+                    reference(old) == reference(new) && definitions.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+                }
+            }
+    }
+
+    fn changed_definition(&mut self, cluster: &Cluster, kind: &Kind, id: &Id) {
+        let name = kind.name().as_str();
+        let has_own_part = match name {
+            PLATFORM_COMPONENTS => match cluster.component(id.as_str()) {
+                None => return,
+                Some(reference) => reference.overrides.is_some() || cluster.patches.get(id.as_str()).is_some(),
+            },
+            _ => match cluster.references_to(name).binary_search_by(|reference| reference.id.cmp(id)) {
+                Err(_) => return,
+                Ok(at) => cluster.references_to(name)[at].overrides.is_some(),
+            },
+        };
+        let alike = (kind.name().clone(), id.clone());
+        let group = match self.alike.get(&alike) {
+            Some(group) if !has_own_part => *group,
+            _ => {
+                let was = render::input(self.before, cluster, kind, id);
+                let is = render::input(self.after, cluster, kind, id);
+                let group = difference(was.as_deref(), is.as_deref()).map(|change| self.group(kind, id, change));
+                if !has_own_part {
+                    self.alike.insert(alike, group);
+                }
+                group
+            }
+        };
+        if let Some(group) = group {
+            self.groups[group].clusters.push(cluster.id.clone());
+        }
+    }
+
+    fn group(&mut self, kind: &Kind, id: &Id, change: InputChange) -> usize {
+        let next = self.groups.len();
+        let group = *self.by_change.entry((kind.name().clone(), id.clone(), change.clone())).or_insert(next);
+        if group == next {
+            self.groups.push(Effect { kind: kind.name().clone(), input: id.clone(), change, clusters: Vec::new() });
+        }
+        group
+    }
+
+    fn finish(mut self) -> Effects {
+        let mut totals: BTreeMap<KindName, Totals> = BTreeMap::new();
+        let mut clusters = BTreeSet::new();
+        for effect in &mut self.groups {
+            effect.clusters.sort_unstable();
+            clusters.extend(effect.clusters.iter().cloned());
+            let totals = totals.entry(effect.kind.clone()).or_default();
+            match effect.change {
+                InputChange::Added => totals.added += effect.clusters.len(),
+                InputChange::Removed => totals.removed += effect.clusters.len(),
+                InputChange::Changed(_) => totals.changed += effect.clusters.len(),
+            }
+        }
+        self.groups.sort_by(|a, b| (&a.kind, &a.input, &a.change).cmp(&(&b.kind, &b.input, &b.change)));
+        Effects { totals, effects: self.groups, clusters: clusters.len() }
+    }
+}
+
+fn difference(was: Option<&str>, is: Option<&str>) -> Option<InputChange> {
+    match (was, is) {
+        (None, None) => None,
+        (None, Some(_)) => Some(InputChange::Added),
+        (Some(_), None) => Some(InputChange::Removed),
+        (Some(was), Some(is)) if was == is => None,
+        (Some(was), Some(is)) => {
+            let parse = |text| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+            let mut fields = Vec::new();
+            compare(&mut Pointer::root(), Some(&parse(was)), Some(&parse(is)), &mut fields);
+            Some(InputChange::Changed(fields))
+        }
+    }
+}
+
+fn compare(at: &mut Pointer, old: Option<&Value>, new: Option<&Value>, fields: &mut Vec<FieldChange>) {
+    match (old, new) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            for name in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+                at.with(name, |at| compare(at, old.get(name), new.get(name), fields));
+            }
+        }
+        (old, new) if old == new => {}
+        (old, new) => {
+            let text = |value: Option<&Value>| value.map(Value::to_string);
+            fields.push(FieldChange { pointer: at.clone(), old: text(old), new: text(new) });
+        }
+    }
+}

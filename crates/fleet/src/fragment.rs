@@ -1,0 +1,316 @@
+//! Inputs, encoded ahead of time. Each definition holds its input as text, cut where the cluster's own parts go, so that an
+//! answer is made by concatenation and a catalog change re-encodes one text and invalidates nothing.
+
+use crate::canonical::encode;
+use crate::document::{Component, ComponentOverrides, ComponentPatches, Delivery, Fields};
+use crate::ids::Id;
+use crate::kind::Kind;
+
+/// Where the parts of an input go: into a buffer, or into a count of bytes. Both walk the same code.
+pub(crate) trait Sink {
+    /// Text whose [`escapes`] are known already.
+    fn counted(&mut self, text: &str, escapes: usize);
+    /// Text whose escapes are not known.
+    fn text(&mut self, text: &str);
+}
+
+impl Sink for Vec<u8> {
+    fn counted(&mut self, text: &str, _: usize) {
+        self.extend_from_slice(text.as_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// How large an answer is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct Size {
+    /// As it is sent.
+    pub sent: usize,
+    /// As the operator stores it, with what Go escapes in JSON counted as the six bytes that it becomes.
+    pub stored: usize,
+}
+
+impl Sink for Size {
+    fn counted(&mut self, text: &str, escapes: usize) {
+        self.sent += text.len();
+        self.stored += text.len() + escapes;
+    }
+
+    fn text(&mut self, text: &str) {
+        self.counted(text, escapes(text));
+    }
+}
+
+/// How many bytes more the text takes once `<`, `>`, `&`, U+2028 and U+2029 are each written as `\u` and four digits.
+pub(crate) fn escapes(text: &str) -> usize {
+    let mut more = 0;
+    let bytes = text.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'<' | b'>' | b'&' => more += 5,
+            0xe2 if matches!(bytes.get(at + 1..at + 3), Some([0x80, 0xa8 | 0xa9])) => more += 3,
+            _ => {}
+        }
+    }
+    more
+}
+
+/// A text and its escapes.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Piece {
+    text: Box<str>,
+    escapes: usize,
+}
+
+impl Piece {
+    fn of(text: String) -> Self {
+        Self { escapes: escapes(&text), text: text.into() }
+    }
+
+    fn write(&self, sink: &mut impl Sink) {
+        sink.counted(&self.text, self.escapes);
+    }
+}
+
+/// The input of a component from `,"cluster_env_enabled":` on, in three pieces: between them go `enabled`, `patches` and `values`.
+/// The marks cut out what a reference may override.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct ComponentFragment {
+    to_enabled: Piece,
+    to_patches: Piece,
+    to_values: Piece,
+    component_path: (usize, usize),
+    depends_on: (usize, usize),
+    oci_tag: (usize, usize),
+    takes_values: bool,
+}
+
+impl ComponentFragment {
+    pub(crate) fn of(component: &Component) -> Self {
+        let delivery = component.effective_delivery();
+        let mut to_enabled = format!(",\"cluster_env_enabled\":{},\"component_path\":", component.follows_environment());
+        let component_path = push(&mut to_enabled, &encode(&component.component_path));
+        to_enabled.push_str(",\"component_version\":");
+        to_enabled.push_str(&encode(component.component_version.as_deref().unwrap_or_default()));
+        to_enabled.push_str(",\"delivery\":");
+        to_enabled.push_str(&encode(delivery.as_str()));
+        to_enabled.push_str(",\"depends_on\":");
+        let depends_on = push(&mut to_enabled, &encode_ids(component.dependencies()));
+        to_enabled.push_str(",\"enabled\":");
+        let to_patches = format!(",\"id\":{},\"patches\":", encode(component.id.as_str()));
+        let mut to_values = ",\"source\":{\"oci_tag\":".to_owned();
+        let oci_tag = push(&mut to_values, &encode(&component.oci_tag));
+        to_values.push_str(",\"oci_url\":");
+        to_values.push_str(&encode(&component.oci_url));
+        to_values.push_str("},\"values\":");
+        Self {
+            to_enabled: Piece::of(to_enabled),
+            to_patches: Piece::of(to_patches),
+            to_values: Piece::of(to_values),
+            component_path,
+            depends_on,
+            oci_tag,
+            takes_values: delivery == Delivery::Helm,
+        }
+    }
+
+    /// Writes the input of this component on a cluster.
+    pub(crate) fn write(
+        &self,
+        cluster: &ClusterPart,
+        overrides: Option<&ComponentOverrides>,
+        patches: Option<ComponentPatches<'_>>,
+        sink: &mut impl Sink,
+    ) {
+        sink.counted("{\"cluster\":", 0);
+        cluster.write(sink);
+        let mut enabled = true;
+        match overrides {
+            None => self.to_enabled.write(sink),
+            Some(overrides) => {
+                enabled = overrides.enabled.unwrap_or(true);
+                let text = &self.to_enabled.text;
+                sink.text(&text[..self.component_path.0]);
+                replace(text, self.component_path, overrides.component_path.as_deref().map(|path| encode(&path)), sink);
+                sink.text(&text[self.component_path.1..self.depends_on.0]);
+                replace(text, self.depends_on, overrides.depends_on.as_deref().map(encode_ids), sink);
+                sink.text(&text[self.depends_on.1..]);
+            }
+        }
+        sink.counted(if enabled { "true" } else { "false" }, 0);
+        self.to_patches.write(sink);
+        match patches {
+            None => sink.counted("{}", 0),
+            Some(of) => sink.text(of.patches),
+        }
+        match overrides.and_then(|overrides| overrides.oci_tag.as_deref()) {
+            None => self.to_values.write(sink),
+            Some(tag) => {
+                let text = &self.to_values.text;
+                sink.text(&text[..self.oci_tag.0]);
+                sink.text(&encode(&tag));
+                sink.text(&text[self.oci_tag.1..]);
+            }
+        }
+        match patches.filter(|_| self.takes_values) {
+            None => sink.counted("{}}", 0),
+            Some(of) => {
+                sink.text(of.values);
+                sink.counted("}", 0);
+            }
+        }
+    }
+
+    /// The size of the input but for the cluster's own parts.
+    pub(crate) fn size(&self) -> Size {
+        let mut size = Size::default();
+        for piece in [&self.to_enabled, &self.to_patches, &self.to_values] {
+            piece.write(&mut size);
+        }
+        size
+    }
+}
+
+/// The input of a definition: what stands before the cluster, and what stands after it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct DefinitionFragment {
+    to_cluster: Piece,
+    from_cluster: Piece,
+}
+
+impl DefinitionFragment {
+    pub(crate) fn of(kind: &Kind, id: &Id, fields: &Fields) -> Self {
+        let (mut before, mut after) = (String::new(), String::new());
+        let mut part = &mut before;
+        let mut separator = '{';
+        for (name, text) in members(kind, id, &[fields]) {
+            part.push(separator);
+            separator = ',';
+            part.push_str(&encode(name));
+            part.push(':');
+            match text {
+                None => part = &mut after,
+                Some(text) => part.push_str(&text),
+            }
+        }
+        after.push('}');
+        Self { to_cluster: Piece::of(before), from_cluster: Piece::of(after) }
+    }
+
+    /// Writes the input of this definition on a cluster that overrides nothing of it.
+    pub(crate) fn write(&self, cluster: &ClusterPart, sink: &mut impl Sink) {
+        self.to_cluster.write(sink);
+        cluster.write(sink);
+        self.from_cluster.write(sink);
+    }
+
+    /// The size of the input but for the cluster's own parts.
+    pub(crate) fn size(&self) -> Size {
+        let mut size = Size::default();
+        self.to_cluster.write(&mut size);
+        self.from_cluster.write(&mut size);
+        size
+    }
+}
+
+/// Writes the input of a definition on a cluster that overrides something of it.
+pub(crate) fn write_overridden(
+    kind: &Kind,
+    id: &Id,
+    layers: [&Fields; 2],
+    cluster: &ClusterPart,
+    sink: &mut impl Sink,
+) {
+    let mut separator = "{";
+    for (name, text) in members(kind, id, &layers) {
+        sink.counted(separator, 0);
+        separator = ",";
+        sink.text(&encode(name));
+        sink.counted(":", 0);
+        match text {
+            None => cluster.write(sink),
+            Some(text) => sink.text(&text),
+        }
+    }
+    sink.counted("}", 0);
+}
+
+/// The members of a definition's input, sorted by name: every declared property from the first layer that has it, else what
+/// the kind says; and the cluster, which has no text of its own here.
+fn members<'a>(
+    kind: &'a Kind,
+    id: &'a Id,
+    layers: &'a [&'a Fields],
+) -> impl Iterator<Item = (&'a str, Option<std::borrow::Cow<'a, str>>)> {
+    let properties = kind.properties.iter().map(move |property| {
+        let name: &str = &property.name;
+        let text = match name {
+            "id" => encode(id.as_str()).into(),
+            _ => layers.iter().find_map(|layer| layer.get(name)).unwrap_or(&property.otherwise).into(),
+        };
+        (name, Some(text))
+    });
+    let split = kind.properties.partition_point(|property| &*property.name < "cluster");
+    let (before, after) = (properties.clone().take(split), properties.skip(split));
+    before.chain([("cluster", None)]).chain(after)
+}
+
+/// What every input says of its cluster, encoded once for an answer.
+pub(crate) struct ClusterPart(Piece);
+
+impl ClusterPart {
+    pub(crate) fn of(cluster: &crate::document::Cluster) -> Self {
+        let mut text = String::with_capacity(64 + cluster.dns.as_str().len() + cluster.name.len());
+        text.push_str("{\"dns\":");
+        text.push_str(&encode(cluster.dns.as_str()));
+        text.push_str(",\"environment\":");
+        text.push_str(&encode(cluster.environment.as_str()));
+        text.push_str(",\"name\":");
+        text.push_str(&encode(&cluster.name));
+        text.push('}');
+        Self(Piece::of(text))
+    }
+
+    fn write(&self, sink: &mut impl Sink) {
+        self.0.write(sink);
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        let mut size = Size::default();
+        self.write(&mut size);
+        size
+    }
+}
+
+fn push(text: &mut String, part: &str) -> (usize, usize) {
+    let start = text.len();
+    text.push_str(part);
+    (start, text.len())
+}
+
+fn replace(text: &str, at: (usize, usize), by: Option<String>, sink: &mut impl Sink) {
+    match by {
+        Some(by) => sink.text(&by),
+        None => sink.text(&text[at.0..at.1]),
+    }
+}
+
+fn encode_ids(ids: &[Id]) -> String {
+    encode(&ids.iter().map(Id::as_str).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_what_go_adds() {
+        assert_eq!(escapes("plain"), 0);
+        assert_eq!(escapes("<a>&"), 15);
+        assert_eq!(escapes("\u{2028}\u{2029}\u{2027}\u{202a}"), 6);
+        assert_eq!(escapes("\u{2028}".trim_end_matches('x')), 3);
+    }
+}

@@ -1,0 +1,224 @@
+//! What a Kubernetes API server, Flux and an OCI registry accept as names, labels, tags and paths. Each rule is a plain
+//! function over text and, through [`FORMATS`], a `format` that a kind's file can ask for by name.
+
+/// A `format` of the kind files: its name, its test, and the sentence that says what would be right.
+pub(crate) struct Format {
+    pub(crate) name: &'static str,
+    pub(crate) test: fn(&str) -> bool,
+    pub(crate) wants: &'static str,
+}
+
+pub(crate) const FORMATS: &[Format] = &[
+    Format {
+        name: "dns-label",
+        test: dns_label,
+        wants: "at most 63 of a-z, 0-9 and `-`, beginning and ending with a letter or digit",
+    },
+    Format {
+        name: "dns-name",
+        test: dns_name,
+        wants: "a lower-case DNS name such as `eu-1.k8s.example.com`, at most 253 characters",
+    },
+    Format {
+        name: "label-key",
+        test: label_key,
+        wants: "a Kubernetes label key: `name` or `example.com/name`, the name at most 63 of A-Z, a-z, 0-9, `-`, `_`, `.`",
+    },
+    Format {
+        name: "label-value",
+        test: label_value,
+        wants: "a Kubernetes label value: empty, or at most 63 of A-Z, a-z, 0-9, `-`, `_`, `.`, beginning and ending with a letter or digit",
+    },
+    Format {
+        name: "annotation-key",
+        test: label_key_of_any_case,
+        wants: "a Kubernetes annotation key: `name` or `example.com/name`",
+    },
+    Format {
+        name: "source-url",
+        test: source_url,
+        wants: "`oci://registry/repository` or `https://host/path`, without user name, tag, query or blanks",
+    },
+    Format {
+        name: "oci-tag",
+        test: oci_tag,
+        wants: "a tag or version such as `v1.1.0-rc1`: A-Z, a-z, 0-9, `_`, `.`, `-`, `+`, at most 128, not beginning with `.`, `-` or `+`",
+    },
+    Format {
+        name: "component-path",
+        test: component_path,
+        wants: "a relative path such as `observability/grafana/17.1.0`, of A-Z, a-z, 0-9, `.`, `_`, `-`, without `..`",
+    },
+    Format { name: "role-name", test: role_name, wants: "the name of a ClusterRole, of A-Z, a-z, 0-9, `:`, `.`, `_`, `-`" },
+    Format { name: "plain-name", test: plain_name, wants: "a name that is not empty and has neither `<<` nor `>>` in it" },
+];
+
+fn ends_alphanumeric(text: &str) -> bool {
+    let alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    alphanumeric(text.as_bytes().first()) && alphanumeric(text.as_bytes().last())
+}
+
+fn all(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
+    text.bytes().all(allowed)
+}
+
+/// An RFC 1123 label.
+pub(crate) fn dns_label(text: &str) -> bool {
+    text.len() <= 63
+        && ends_alphanumeric(text)
+        && all(text, |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// An RFC 1123 subdomain.
+pub(crate) fn dns_name(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(dns_label)
+}
+
+fn qualified(text: &str, prefix_is_right: impl Fn(&str) -> bool) -> bool {
+    let name = match text.split_once('/') {
+        Some((prefix, name)) if prefix_is_right(prefix) => name,
+        Some(_) => return false,
+        None => text,
+    };
+    name.len() <= 63 && ends_alphanumeric(name) && all(name, label_character)
+}
+
+fn label_character(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+fn label_key(text: &str) -> bool {
+    qualified(text, dns_name)
+}
+
+/// Kubernetes folds an annotation's key before it looks at its prefix.
+fn label_key_of_any_case(text: &str) -> bool {
+    qualified(text, |prefix| dns_name(&prefix.to_ascii_lowercase()))
+}
+
+fn label_value(text: &str) -> bool {
+    text.is_empty() || (text.len() <= 63 && ends_alphanumeric(text) && all(text, label_character))
+}
+
+fn source_url(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("oci://").or_else(|| text.strip_prefix("https://")) else {
+        return false;
+    };
+    let (authority, path) = rest.split_once('/').map_or((rest, None), |(a, p)| (a, Some(p)));
+    let (host, port) = authority.split_once(':').map_or((authority, None), |(h, p)| (h, Some(p)));
+    let segment = |s: &str| {
+        !s.is_empty() && s != "." && s != ".." && all(s, |b| label_character(b) || matches!(b, b'~'))
+    };
+    let segments = |p: &str| p.strip_suffix('/').unwrap_or(p).split('/').all(segment);
+    dns_name(&host.to_ascii_lowercase())
+        && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
+        && match path {
+            None => true,
+            Some("") => text.starts_with("https://"),
+            Some(path) => segments(path) && (text.starts_with("https://") || !path.ends_with('/')),
+        }
+}
+
+fn oci_tag(text: &str) -> bool {
+    text.len() <= 128
+        && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && all(text, |b| label_character(b) || b == b'+')
+}
+
+fn component_path(text: &str) -> bool {
+    let path = text.strip_prefix("./").unwrap_or(text);
+    path.split('/').all(|s| !s.is_empty() && s != "." && s != ".." && all(s, label_character))
+}
+
+fn role_name(text: &str) -> bool {
+    ends_alphanumeric(text) && all(text, |b| label_character(b) || b == b':')
+}
+
+fn plain_name(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains("<<") && !text.contains(">>")
+}
+
+/// Whether a name matches a pattern of a `reserved` list: the name itself, or a prefix that ends in `*`.
+pub(crate) fn reserved_by(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == pattern,
+    }
+}
+
+/// A substitution variable of a Flux Kustomization.
+pub(crate) fn substitution_name(text: &str) -> bool {
+    text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && all(text, |b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Text that can be substituted into YAML without changing its structure.
+pub(crate) fn substitution_value(text: &str) -> bool {
+    !text.ends_with(':') && all(text, |b| b.is_ascii_alphanumeric() || b"_./:@%+=,-".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(test: fn(&str) -> bool, right: &[&str], wrong: &[&str]) {
+        for text in right {
+            assert!(test(text), "{text:?} should be accepted");
+        }
+        for text in wrong {
+            assert!(!test(text), "{text:?} should be refused");
+        }
+    }
+
+    #[test]
+    fn dns_labels_and_names() {
+        let (longest, too_long) = ("a".repeat(63), "a".repeat(64));
+        table(dns_label, &["a", "a-1", "0", &longest], &["", "A", "-a", "a-", "a.b", "a_b", "ä", &too_long]);
+        let long_name = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
+        table(dns_name, &["a", "a.b", "eu-1.k8s.example.com", &long_name], &["", ".", "a.", "a..b", "A.b", "a/b"]);
+        assert!(!dns_name(&format!("{long_name}c")), "254 characters");
+    }
+
+    #[test]
+    fn label_keys_and_values() {
+        table(label_key, &["a", "A_b.c", "example.com/a"], &["", "/a", "a/", "a/b/c", "Example.com/a", "-a", "a b"]);
+        table(label_key_of_any_case, &["Example.com/a"], &["exa mple.com/a"]);
+        let too_long = "v".repeat(64);
+        table(label_value, &["", "a", "1.2_3-x"], &["-a", "a-", "a/b", "a b", &too_long]);
+    }
+
+    #[test]
+    fn source_urls() {
+        table(
+            source_url,
+            &["oci://ghcr.io/stefanprodan/charts/podinfo", "oci://127.0.0.1:5000/a", "https://charts.jetstack.io", "https://x.io/a/"],
+            &[
+                "http://x.io", "oci://", "https://", "oci://x.io/", "oci://x.io/a:tag", "oci://u:p@x.io/a", "https://x.io/a b",
+                "https://x.io/?q=1", "https://x.io:0/", "https://x.io:99999/", "oci://x.io/../a", "oci://x.io/a//b", "oci://x.io/<<a>>",
+            ],
+        );
+    }
+
+    #[test]
+    fn tags_paths_and_roles() {
+        let too_long = "t".repeat(129);
+        table(oci_tag, &["v1.1.0-rc1", "latest", "_x", "1.0.0+up2"], &["", ".a", "-a", "+a", "a/b", "a:b", "a b", &too_long]);
+        table(component_path, &["a", "a/b/1.0", "./a"], &["", "/a", "a/", "a//b", "..", "a/../b", "a/./b", "a b", "<<a>>"]);
+        table(role_name, &["view", "system:node", "a_b.c-d"], &["", "a/b", ":a", "a%b"]);
+        table(plain_name, &["CN=x,OU=y", "a b", "a<b"], &["", " ", "a<<b", "a>>b"]);
+    }
+
+    #[test]
+    fn substitutions_stay_one_yaml_scalar() {
+        table(substitution_name, &["A", "_a1"], &["", "1a", "a-b", "a.b"]);
+        table(substitution_value, &["", "a:b", "1.2.3", "x@y%z"], &["a:", "a b", "{a}", "#a", "a\n", "\"a\""]);
+    }
+
+    #[test]
+    fn reserved_names_are_exact_or_by_prefix() {
+        assert!(reserved_by("kube-*", "kube-system"));
+        assert!(!reserved_by("kube-*", "kubernetes"));
+        assert!(reserved_by("default", "default"));
+        assert!(!reserved_by("default", "default-2"));
+    }
+}

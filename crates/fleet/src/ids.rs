@@ -1,0 +1,181 @@
+//! The small words of the domain: names, revisions, times. They carry meaning, not rules: whether a name is acceptable is
+//! for `apply` to say, so that a name which yesterday's rules accepted can still be replayed today.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::hash;
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Eq, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        // Names are shared between documents, so the same name is mostly the same allocation.
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool {
+                Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, other: &str) -> bool {
+                &*self.0 == other
+            }
+        }
+
+        impl Ord for $name {
+            fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+                if Arc::ptr_eq(&self.0, &other.0) { std::cmp::Ordering::Equal } else { self.0.cmp(&other.0) }
+            }
+        }
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+    };
+}
+
+name! {
+    /// The id of a document within its kind. Cheap to clone; equal ids usually share one allocation.
+    Id
+}
+name! {
+    /// The name of a kind, spelt with underscores: `platform_components`.
+    KindName
+}
+name! {
+    /// The DNS name under which a cluster phones home.
+    Dns
+}
+
+/// The kind that holds the clusters.
+pub const CLUSTERS: &str = "clusters";
+/// The kind that holds the component catalog.
+pub const PLATFORM_COMPONENTS: &str = "platform_components";
+/// Not a kind of its own: the key space under which kinds themselves are recorded.
+pub const KINDS: &str = "kinds";
+/// Not a kind of its own: the key space under which tombstones are recorded, by DNS name.
+pub const DECOMMISSIONED: &str = "decommissioned";
+
+/// What one entry of the fleet is recorded under.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Key {
+    /// A kind, or one of the two key spaces [`KINDS`] and [`DECOMMISSIONED`].
+    pub kind: KindName,
+    /// The id within it.
+    pub id: Id,
+}
+
+impl Key {
+    /// The key of a document.
+    pub fn new(kind: &str, id: &str) -> Self {
+        Self { kind: kind.into(), id: id.into() }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.id)
+    }
+}
+
+/// The number of a commit: 1 for the first, gapless. 0 is the empty store.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Revision(pub u64);
+
+impl Revision {
+    /// The revision after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Milliseconds since 1970 in UTC. The core never asks for the time: it is told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Timestamp(pub i64);
+
+/// The identity of a commit, made by whoever sends the transaction, so that an append whose outcome is unknown can be
+/// looked up again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct CommitId(pub u128);
+
+impl fmt::Display for CommitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// The identity of one life of a document. A cluster made again under the same id has another one, so credentials of the
+/// old do not read the new.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uid(pub u128);
+
+impl Uid {
+    /// Derived, not drawn: every process that follows the ledger comes to the same uid.
+    pub fn derive(commit: CommitId, key: &Key) -> Self {
+        let hash = hash::tagged("uid", &[&commit.0.to_be_bytes(), key.kind.as_str().as_bytes(), key.id.as_str().as_bytes()]);
+        let mut first = [0; 16];
+        first.copy_from_slice(&hash.0[..16]);
+        Self(u128::from_be_bytes(first))
+    }
+
+    /// Reads what `Display` wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
+    }
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

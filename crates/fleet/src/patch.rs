@@ -1,0 +1,197 @@
+//! The three ways to change a document. All of them work on the stored document as an object and change nothing else.
+
+use json_patch::PatchOperation;
+use serde_json::{Map, Value};
+
+use crate::canonical::MAX_DEPTH;
+use crate::pointer::Pointer;
+use crate::rejection::Finding;
+
+/// How to change a document.
+#[derive(Clone, Debug)]
+pub enum Patch {
+    /// Objects merge as in RFC 7396; an array of references merges by id, and `{"id":"x","$patch":"delete"}` removes one.
+    Strategic(Value),
+    /// RFC 7396 to the letter: an array replaces an array.
+    Merge(Value),
+    /// RFC 6902; indexes refer to the stored, sorted order.
+    Json(Value),
+}
+
+/// What a strategic patch said about one reference by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Spelt {
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) what: SpeltOut,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SpeltOut {
+    /// `$patch: delete` of a reference that was there.
+    Deleted,
+    /// `$patch: delete` of a reference that was not there.
+    DeletedNothing,
+    /// `enabled: false`.
+    Disabled,
+}
+
+/// How many bytes the copies of one RFC 6902 patch may add up to: a patch must not grow a document without bound.
+const MAX_COPIED: usize = 2 * 1024 * 1024;
+
+impl Patch {
+    /// Changes a document whose members of the given names are arrays of references.
+    pub(crate) fn change(&self, document: &mut Map<String, Value>, references: &[&str]) -> Result<Vec<Spelt>, Finding> {
+        match self {
+            Self::Strategic(patch) => merge_by_id(document, object(patch)?, references),
+            Self::Merge(patch) => {
+                let mut value = Value::Object(std::mem::take(document));
+                json_patch::merge(&mut value, &Value::Object(object(patch)?.clone()));
+                *document = into_map(value)?;
+                Ok(Vec::new())
+            }
+            Self::Json(patch) => {
+                let mut value = Value::Object(std::mem::take(document));
+                let changed = operations(patch).and_then(|operations| run(&mut value, &operations));
+                *document = into_map(value)?;
+                changed.map(|()| Vec::new())
+            }
+        }
+    }
+}
+
+fn object(patch: &Value) -> Result<&Map<String, Value>, Finding> {
+    patch.as_object().ok_or_else(|| Finding::new(Pointer::root(), "a merge patch is an object"))
+}
+
+fn into_map(value: Value) -> Result<Map<String, Value>, Finding> {
+    match value {
+        Value::Object(map) => Ok(map),
+        _ => Err(Finding::new(Pointer::root(), "the patch leaves something that is not an object")),
+    }
+}
+
+fn operations(patch: &Value) -> Result<Vec<PatchOperation>, Finding> {
+    let Some(items) = patch.as_array() else {
+        return Err(Finding::new(Pointer::root(), "a JSON patch is an array of operations"));
+    };
+    let read = |(n, item): (usize, &Value)| {
+        let wrong = |error: serde_json::Error| {
+            Finding::new(Pointer::root(), format!("item {n} of the patch is no operation of RFC 6902: {error}"))
+        };
+        serde_json::from_value(item.clone()).map_err(wrong)
+    };
+    items.iter().enumerate().map(read).collect()
+}
+
+/// Runs the operations one by one, so that an error tells which, and so that copies cannot grow without bound.
+fn run(value: &mut Value, operations: &[PatchOperation]) -> Result<(), Finding> {
+    let mut copied = 0;
+    for (n, operation) in operations.iter().enumerate() {
+        let path = operation.path();
+        let at = Pointer::parsed(path.as_str());
+        let moved = match operation {
+            PatchOperation::Add(add) => Some(&add.value),
+            PatchOperation::Replace(replace) => Some(&replace.value),
+            PatchOperation::Copy(copy) => value.pointer(copy.from.as_str()),
+            PatchOperation::Move(mv) => value.pointer(mv.from.as_str()),
+            PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
+        };
+        if moved.is_some_and(|moved| at.depth() + depth(moved) > MAX_DEPTH + 1) {
+            return Err(Finding::new(at, format!("item {n} of the patch nests too deeply: {MAX_DEPTH} levels are the most")));
+        }
+        if let (PatchOperation::Copy(_), Some(moved)) = (operation, moved) {
+            copied += moved.to_string().len();
+            if copied > MAX_COPIED {
+                return Err(Finding::new(at, format!("the copies of the patch are over {MAX_COPIED} bytes")));
+            }
+        }
+        let wrong = |error: json_patch::PatchError| Finding::new(at, format!("item {n} of the patch: {}", error.kind));
+        json_patch::patch(value, std::slice::from_ref(operation)).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+/// How deeply a value nests. What is measured has come through a parser or this check, so the recursion is bounded.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn merge_by_id(
+    document: &mut Map<String, Value>,
+    patch: &Map<String, Value>,
+    references: &[&str],
+) -> Result<Vec<Spelt>, Finding> {
+    let mut spelt = Vec::new();
+    for (name, change) in patch {
+        match change {
+            Value::Array(items) if references.contains(&name.as_str()) => {
+                let stored = document.entry(name.clone()).or_insert_with(|| Value::Array(Vec::new()));
+                let Value::Array(stored) = stored else {
+                    return Err(Finding::new(Pointer::to(name), "the stored value is not a list"));
+                };
+                merge_references(name, stored, items, &mut spelt)?;
+            }
+            change => merge_member(document, name, change),
+        }
+    }
+    Ok(spelt)
+}
+
+fn merge_member(document: &mut Map<String, Value>, name: &str, change: &Value) {
+    if change.is_null() {
+        document.remove(name);
+    } else {
+        json_patch::merge(document.entry(name).or_insert(Value::Null), change);
+    }
+}
+
+fn merge_references(
+    kind: &str,
+    stored: &mut Vec<Value>,
+    items: &[Value],
+    spelt: &mut Vec<Spelt>,
+) -> Result<(), Finding> {
+    if items.is_empty() {
+        stored.clear();
+        return Ok(());
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for (n, item) in items.iter().enumerate() {
+        let at = Pointer::to(kind).item(n);
+        let Some(id) = item.get("id").and_then(Value::as_str) else {
+            return Err(Finding::new(at.join("id"), "each item of the patch names the reference that it is about by `id`"));
+        };
+        if !seen.insert(id) {
+            return Err(Finding::new(at, format!("the patch names `{id}` twice")));
+        }
+        let position = stored.iter().position(|reference| reference["id"] == id);
+        let mut say = |what| spelt.push(Spelt { kind: kind.to_owned(), id: id.to_owned(), what });
+        match item.get("$patch") {
+            Some(Value::String(directive)) if directive == "delete" => match position {
+                Some(position) => {
+                    stored.remove(position);
+                    say(SpeltOut::Deleted);
+                }
+                None => say(SpeltOut::DeletedNothing),
+            },
+            Some(other) => {
+                return Err(Finding::new(at.join("$patch"), format!("the only directive is \"delete\", not {other}")));
+            }
+            None => {
+                if item.get("enabled") == Some(&Value::Bool(false)) {
+                    say(SpeltOut::Disabled);
+                }
+                match position {
+                    Some(position) => json_patch::merge(&mut stored[position], item),
+                    None => stored.push(item.clone()),
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Why a transaction was refused. Knows no HTTP: the server maps a [`Reason`] to a status in one place.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::guard::{Removals, RemovalsDigest};
+use crate::ids::{Id, Key, Revision};
+use crate::pointer::Pointer;
+
+/// How many documents of one operation are reported one by one before the rest is only counted.
+pub const REPORTED_DOCUMENTS: usize = 20;
+
+/// Something wrong at one place of one document; which operation and document is for the caller to add.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Finding {
+    pub(crate) pointer: Pointer,
+    pub(crate) message: String,
+}
+
+impl Finding {
+    pub(crate) fn new(pointer: Pointer, message: impl Into<String>) -> Self {
+        Self { pointer, message: message.into() }
+    }
+}
+
+/// The first few of many, and how many there are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sample<T> {
+    /// The first of them.
+    pub first: Vec<T>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+impl<T> Sample<T> {
+    pub(crate) fn of(all: impl Iterator<Item = T>) -> Self {
+        let mut sample = Self { first: Vec::new(), total: 0 };
+        for item in all {
+            sample.total += 1;
+            if sample.first.len() < REPORTED_DOCUMENTS {
+                sample.first.push(item);
+            }
+        }
+        sample
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Sample<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, item) in self.first.iter().enumerate() {
+            write!(f, "{}`{item}`", if n == 0 { "" } else { ", " })?;
+        }
+        match self.total - self.first.len() {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+/// What sort of violation it is, with what a caller needs to act on it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// The document or the cluster that an operation is about does not exist.
+    Missing,
+    /// The expected revision is not the document's revision.
+    Stale {
+        /// The revision that the document has now.
+        now: Revision,
+    },
+    /// There is already a document of that id, or a cluster or tombstone of that DNS name.
+    Exists,
+    /// The cluster is protected from deletion.
+    Protected,
+    /// Something still refers to what would be deleted.
+    InUse {
+        /// Who does.
+        by: Sample<Id>,
+    },
+    /// A document or an answer would be over its limit.
+    TooLarge,
+    /// The request or the resulting document breaks a rule.
+    Invalid,
+}
+
+impl Reason {
+    /// When several things are wrong, the refusal as a whole is of the most basic sort.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Missing => 0,
+            Self::Stale { .. } => 1,
+            Self::Exists => 2,
+            Self::Protected => 3,
+            Self::InUse { .. } => 4,
+            Self::Invalid => 5,
+            Self::TooLarge => 6,
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// The index of the operation that caused it.
+    pub operation: usize,
+    /// The document it is in, if it is in one.
+    pub key: Option<Key>,
+    /// Where in the resulting document.
+    pub pointer: Pointer,
+    /// What is wrong and what would be right.
+    pub message: String,
+    /// What sort of thing it is.
+    pub reason: Reason,
+}
+
+/// A transaction that was refused. Nothing of it happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rejection {
+    /// Rules are broken: all of them, never only the first. Not empty.
+    Refused(Vec<Violation>),
+    /// Flux would delete things, and nobody has confirmed exactly those.
+    Confirm {
+        /// What Flux would delete.
+        removals: Removals,
+        /// What to send with the transaction to confirm exactly these removals.
+        digest: RemovalsDigest,
+        /// Why a confirmation is needed.
+        because: String,
+    },
+}
+
+impl Rejection {
+    /// What sort of refusal the whole is; none if it waits for a confirmation.
+    pub fn reason(&self) -> Option<&Reason> {
+        match self {
+            Self::Refused(violations) => violations.iter().map(|v| &v.reason).min_by_key(|reason| reason.rank()),
+            Self::Confirm { .. } => None,
+        }
+    }
+
+    /// The violations; none if it waits for a confirmation.
+    pub fn violations(&self) -> &[Violation] {
+        match self {
+            Self::Refused(violations) => violations,
+            Self::Confirm { .. } => &[],
+        }
+    }
+}
+
+/// Collects what is wrong with a transaction.
+#[derive(Default)]
+pub(crate) struct Violations(Vec<Violation>);
+
+impl Violations {
+    pub(crate) fn add(&mut self, operation: usize, key: Option<&Key>, reason: Reason, finding: Finding) {
+        let Finding { pointer, message } = finding;
+        self.0.push(Violation { operation, key: key.cloned(), pointer, message, reason });
+    }
+
+    pub(crate) fn invalid(&mut self, operation: usize, key: &Key, findings: impl IntoIterator<Item = Finding>) {
+        for finding in findings {
+            self.add(operation, Some(key), Reason::Invalid, finding);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// In the order of operations and documents; of an operation that breaks a rule in many documents, the first of
+    /// them and a count.
+    pub(crate) fn finish(mut self) -> Vec<Violation> {
+        self.0.sort_by(|a, b| (a.operation, &a.key, &a.pointer).cmp(&(b.operation, &b.key, &b.pointer)));
+        let mut kept: Vec<Violation> = Vec::new();
+        let (mut documents, mut left_out): (BTreeSet<Option<Key>>, BTreeSet<Option<Key>>) = Default::default();
+        let mut violations = self.0.into_iter().peekable();
+        while let Some(violation) = violations.next() {
+            let operation = violation.operation;
+            if documents.len() < REPORTED_DOCUMENTS || documents.contains(&violation.key) {
+                documents.insert(violation.key.clone());
+                kept.push(violation);
+            } else {
+                left_out.insert(violation.key);
+            }
+            if violations.peek().is_none_or(|next| next.operation != operation) {
+                if !left_out.is_empty() {
+                    let message = format!("and {} more documents like these", left_out.len());
+                    let (pointer, reason) = (Pointer::root(), Reason::Invalid);
+                    kept.push(Violation { operation, key: None, pointer, message, reason });
+                }
+                documents.clear();
+                left_out.clear();
+            }
+        }
+        kept
+    }
+}

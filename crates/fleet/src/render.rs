@@ -1,0 +1,317 @@
+//! What a cluster is answered.
+//!
+//! An empty list makes Flux delete everything, so [`Inputs`], the only type that becomes such a body, is made in exactly two
+//! places, both here: from a live cluster, with one input for each of its references, and from a decommission record.
+//! There is no way from an error to it.
+
+use crate::document::{Cluster, Stored};
+use crate::fragment::{self, ClusterPart, Sink, Size};
+use crate::ids::{Dns, Id, PLATFORM_COMPONENTS, Revision};
+use crate::kind::{Kind, Shape};
+use crate::state::{Served, State};
+
+/// The version of the answer's form. It is part of every `ETag`: raise it when the bytes change for the same fleet.
+pub const ANSWER_FORMAT: u32 = 1;
+/// The Flux Operator cuts a longer list, silently, and deletes what it cut off.
+pub const MAX_INPUTS: usize = 10_000;
+/// The Flux Operator refuses a larger body.
+pub const MAX_SENT: usize = 900 * 1024;
+/// A provider that stores more than this hangs without a message.
+pub const MAX_STORED: usize = 1024 * 1024;
+
+/// What to answer to a poll.
+#[derive(Debug)]
+pub enum Answer {
+    /// The inputs of a known or a decommissioned cluster.
+    Inputs(Inputs),
+    /// No cluster is or was known under that name: nothing is to be deleted.
+    UnknownCluster,
+    /// No such kind: nothing is to be deleted.
+    UnknownKind,
+    /// The answer cannot be given: nothing is to be deleted.
+    Fault(Fault),
+}
+
+/// Why an answer that should exist cannot be given. Never an empty list.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// A reference leads nowhere.
+    #[error("the cluster `{cluster}` refers to `{missing}`, which is not there")]
+    Dangling {
+        /// The cluster.
+        cluster: Id,
+        /// What it refers to.
+        missing: Id,
+    },
+    /// There are not as many inputs as references.
+    #[error("the answer for `{cluster}` has {count} inputs for {expected} references")]
+    Miscounted {
+        /// The cluster.
+        cluster: Id,
+        /// How many inputs there are.
+        count: usize,
+        /// How many there should be.
+        expected: usize,
+    },
+    /// The Flux Operator would cut or refuse the answer.
+    #[error("the answer for `{cluster}` is beyond what the Flux Operator takes: {count} inputs, {} bytes", .size.sent)]
+    TooLarge {
+        /// The cluster.
+        cluster: Id,
+        /// How many inputs there would be.
+        count: usize,
+        /// How large they would be.
+        size: Size,
+    },
+}
+
+/// The body of an answer: `{"inputs":[…]}`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Inputs {
+    body: Vec<u8>,
+    count: usize,
+    revision: Revision,
+}
+
+impl Inputs {
+    /// The bytes to send.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The bytes to send, without a copy.
+    pub fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+
+    /// How many inputs there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The highest revision of what the answer was made from.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// A weak entity tag: equal tags of one store mean equal bytes.
+    pub fn etag(&self) -> String {
+        format!("W/\"{ANSWER_FORMAT}.{}\"", self.revision)
+    }
+
+    fn of_tombstone(revision: Revision) -> Self {
+        Self { body: b"{\"inputs\":[]}".to_vec(), count: 0, revision }
+    }
+}
+
+impl std::fmt::Debug for Inputs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Inputs({} inputs, {} bytes, {})", self.count, self.body.len(), self.etag())
+    }
+}
+
+/// Answers a poll: what the cluster of this DNS name gets of the kind with this path.
+pub fn render(state: &State, dns: &str, path: &str) -> Answer {
+    let Some(kind) = state.kinds().by_path(path) else { return Answer::UnknownKind };
+    match state.served(dns) {
+        None => Answer::UnknownCluster,
+        Some(Served::Decommissioned(tombstone)) => Answer::Inputs(Inputs::of_tombstone(tombstone.revision)),
+        Some(Served::Live(cluster)) => match inputs(state, cluster, kind) {
+            Ok(inputs) => Answer::Inputs(inputs),
+            Err(fault) => Answer::Fault(fault),
+        },
+    }
+}
+
+/// The inputs of a live cluster.
+pub(crate) fn inputs(state: &State, cluster: &Stored<Cluster>, kind: &Kind) -> Result<Inputs, Fault> {
+    /// What an input mostly needs; a wrong guess costs one copy.
+    const EXPECTED_INPUT: usize = 400;
+    let expected = match kind.shape() {
+        Shape::Component => cluster.doc.components.len(),
+        Shape::Cluster | Shape::Definition => cluster.doc.references_to(kind.name().as_str()).len(),
+    };
+    let mut body = Vec::with_capacity(16 + expected * EXPECTED_INPUT + cluster.doc.patches.len());
+    let made = write(state, cluster, kind, &mut body)?;
+    if made.count != expected {
+        return Err(Fault::Miscounted { cluster: cluster.doc.id.clone(), count: made.count, expected });
+    }
+    if body.len() > MAX_SENT || made.count > MAX_INPUTS {
+        let size = Size { sent: body.len(), stored: body.len() };
+        return Err(Fault::TooLarge { cluster: cluster.doc.id.clone(), count: made.count, size });
+    }
+    Ok(Inputs { body, count: made.count, revision: made.revision })
+}
+
+/// What an answer would measure.
+pub(crate) fn measure(state: &State, cluster: &Stored<Cluster>, kind: &Kind) -> Result<(usize, Size), Fault> {
+    let mut size = Size::default();
+    let made = write(state, cluster, kind, &mut size)?;
+    Ok((made.count, size))
+}
+
+struct Made {
+    count: usize,
+    revision: Revision,
+}
+
+fn write(state: &State, cluster: &Stored<Cluster>, kind: &Kind, sink: &mut impl Sink) -> Result<Made, Fault> {
+    let doc = &cluster.doc;
+    let part = ClusterPart::of(doc);
+    let mut made = Made { count: 0, revision: cluster.revision.max(state.revision_of_kind(kind.name())) };
+    sink.counted("{\"inputs\":[", 0);
+    let dangling = |missing: &Id| Fault::Dangling { cluster: doc.id.clone(), missing: missing.clone() };
+    let next = |sink: &mut _, made: &mut Made, revision: Revision| {
+        if made.count > 0 {
+            Sink::counted(sink, ",", 0);
+        }
+        made.count += 1;
+        made.revision = made.revision.max(revision);
+    };
+    match kind.shape() {
+        Shape::Component => {
+            // References and patches are both sorted by component, so they are walked side by side.
+            let mut patches = doc.patches.iter().peekable();
+            for reference in &doc.components {
+                let component = state.component(reference.id.as_str()).ok_or_else(|| dangling(&reference.id))?;
+                while patches.next_if(|of| of.component < &reference.id).is_some() {}
+                let patches = patches.next_if(|of| of.component == &reference.id);
+                next(sink, &mut made, component.revision);
+                component.doc.fragment.write(&part, reference.overrides.as_deref(), patches, sink);
+            }
+        }
+        Shape::Cluster | Shape::Definition => {
+            let catalog = state.definitions(kind.name().as_str());
+            for reference in doc.references_to(kind.name().as_str()) {
+                let definition = catalog.and_then(|catalog| catalog.get(reference.id.as_str()));
+                let definition = definition.ok_or_else(|| dangling(&reference.id))?;
+                next(sink, &mut made, definition.revision);
+                match &reference.overrides {
+                    None => definition.doc.fragment.write(&part, sink),
+                    Some(overrides) => {
+                        let layers = [&**overrides, &definition.doc.fields];
+                        fragment::write_overridden(kind, &definition.doc.id, layers, &part, sink);
+                    }
+                }
+            }
+        }
+    }
+    sink.counted("]}", 0);
+    Ok(made)
+}
+
+/// One input of a live cluster as text, if the cluster has it.
+pub(crate) fn input(state: &State, cluster: &Cluster, kind: &Kind, id: &Id) -> Option<String> {
+    let part = ClusterPart::of(cluster);
+    let mut text = Vec::new();
+    match kind.name().as_str() {
+        PLATFORM_COMPONENTS => {
+            let reference = cluster.component(id.as_str())?;
+            let patches = cluster.patches.get(id.as_str());
+            let component = state.component(id.as_str())?;
+            component.doc.fragment.write(&part, reference.overrides.as_deref(), patches, &mut text);
+        }
+        name => {
+            let references = cluster.references_to(name);
+            let at = references.binary_search_by(|reference| reference.id.cmp(id)).ok()?;
+            let definition = state.definitions(name)?.get(id.as_str())?;
+            match &references[at].overrides {
+                None => definition.doc.fragment.write(&part, &mut text),
+                Some(overrides) => {
+                    fragment::write_overridden(kind, id, [&**overrides, &definition.doc.fields], &part, &mut text);
+                }
+            }
+        }
+    }
+    String::from_utf8(text).ok()
+}
+
+/// The list of clusters for whoever provisions them. Another type than [`Inputs`], with the same care: whoever acts on it
+/// deletes machines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClusterList {
+    body: Vec<u8>,
+    count: usize,
+    revision: Revision,
+}
+
+impl ClusterList {
+    /// The bytes to send.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// How many clusters there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// A weak entity tag, from the head's revision.
+    pub fn etag(&self) -> String {
+        format!("W/\"{ANSWER_FORMAT}.{}\"", self.revision)
+    }
+}
+
+/// Why there is no list of clusters.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoClusterList {
+    /// Nobody could be in that environment.
+    #[error("there is no environment `{asked}`; there are {}", .known.join(", "))]
+    UnknownEnvironment {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// Nobody is, and an empty list was not asked for.
+    #[error("no cluster matches; whoever acts on an empty list deletes machines, so ask for `allow_empty=true` if you mean it")]
+    NoMatch,
+    /// The Flux Operator would cut or refuse the list.
+    #[error("the list has {count} clusters and {bytes} bytes; the Flux Operator takes at most {MAX_INPUTS} and {MAX_SENT}: ask per environment")]
+    TooLarge {
+        /// How many clusters match.
+        count: usize,
+        /// How many bytes the list would have.
+        bytes: usize,
+    },
+}
+
+/// Lists the live clusters, all or of one environment, sorted by id.
+pub fn list_clusters(state: &State, environment: Option<&str>, allow_empty: bool) -> Result<ClusterList, NoClusterList> {
+    if let Some(asked) = environment {
+        let known = state.kinds().environments();
+        if !known.contains(&asked) {
+            let known = known.into_iter().map(str::to_owned).collect();
+            return Err(NoClusterList::UnknownEnvironment { asked: asked.to_owned(), known });
+        }
+    }
+    let mut body = b"{\"inputs\":[".to_vec();
+    let mut count = 0;
+    let mut size = Size::default();
+    for cluster in state.clusters().filter(|c| environment.is_none_or(|asked| c.doc.environment.as_str() == asked)) {
+        if count > 0 {
+            body.push(b',');
+        }
+        count += 1;
+        let text = list_entry(&cluster.doc);
+        size.text(&text);
+        body.extend_from_slice(text.as_bytes());
+    }
+    body.extend_from_slice(b"]}");
+    match count {
+        0 if !allow_empty => Err(NoClusterList::NoMatch),
+        _ if count > MAX_INPUTS || body.len() > MAX_SENT || size.stored > MAX_STORED => {
+            Err(NoClusterList::TooLarge { count, bytes: body.len() })
+        }
+        _ => Ok(ClusterList { body, count, revision: state.head().revision }),
+    }
+}
+
+fn list_entry(cluster: &Cluster) -> String {
+    crate::canonical::encode(&serde_json::json!({
+        "cluster_dns": Dns::as_str(&cluster.dns),
+        "cluster_name": &*cluster.name,
+        "environment": cluster.environment.as_str(),
+        "id": cluster.id.as_str(),
+    }))
+}

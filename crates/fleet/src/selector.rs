@@ -1,0 +1,176 @@
+//! Selectors in the syntax of Kubernetes: `environment=prod,region in (eu,us),!legacy`. They read a cluster's labels and, before
+//! those, its fields `id`, `environment` and `cluster_dns`.
+
+use std::fmt;
+
+use crate::document::Cluster;
+
+/// What a cluster must be like; all requirements hold at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Selector {
+    text: Box<str>,
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Requirement {
+    key: Box<str>,
+    test: Test,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Test {
+    Exists,
+    Absent,
+    In(Vec<Box<str>>),
+    NotIn(Vec<Box<str>>),
+}
+
+/// A selector that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}, at character {at} of the selector")]
+pub struct BadSelector {
+    /// Which character, counted from 1.
+    pub at: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Selector {
+    /// Reads a selector.
+    pub fn parse(text: &str) -> Result<Self, BadSelector> {
+        let mut parser = Parser { text, at: 0 };
+        let mut requirements = Vec::new();
+        parser.skip_blanks();
+        if parser.rest().is_empty() {
+            return Err(parser.error("an empty selector would select every cluster; write `id` if that is meant"));
+        }
+        loop {
+            requirements.push(parser.requirement()?);
+            parser.skip_blanks();
+            if parser.rest().is_empty() {
+                return Ok(Self { text: text.into(), requirements });
+            }
+            if !parser.take(",") {
+                return Err(parser.error("expected `,` before the next requirement"));
+            }
+        }
+    }
+
+    /// Whether a cluster is selected.
+    pub fn selects(&self, cluster: &Cluster) -> bool {
+        self.requirements.iter().all(|Requirement { key, test }| {
+            let value = match &**key {
+                "id" => Some(cluster.id.as_str()),
+                "environment" => Some(cluster.environment.as_str()),
+                "cluster_dns" => Some(cluster.dns.as_str()),
+                label => cluster.label(label),
+            };
+            match test {
+                Test::Exists => value.is_some(),
+                Test::Absent => value.is_none(),
+                Test::In(values) => value.is_some_and(|value| values.iter().any(|wanted| **wanted == *value)),
+                Test::NotIn(values) => value.is_none_or(|value| values.iter().all(|unwanted| **unwanted != *value)),
+            }
+        })
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn error(&self, message: impl Into<String>) -> BadSelector {
+        BadSelector { at: self.text[..self.at].chars().count() + 1, message: message.into() }
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        self.skip_blanks();
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    /// The longest run of what keys and values are made of.
+    fn word(&mut self) -> &'a str {
+        self.skip_blanks();
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_./".contains(c))).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, BadSelector> {
+        let absent = self.take("!");
+        let key = self.word();
+        if key.is_empty() {
+            return Err(self.error("expected a label or one of id, environment, cluster_dns"));
+        }
+        let key: Box<str> = key.into();
+        if absent {
+            return Ok(Requirement { key, test: Test::Absent });
+        }
+        let test = if self.take("!=") {
+            Test::NotIn(vec![self.value()?])
+        } else if self.take("==") || self.take("=") {
+            Test::In(vec![self.value()?])
+        } else {
+            let before = self.at;
+            match self.word() {
+                "" => Test::Exists,
+                "in" => Test::In(self.values()?),
+                "notin" => Test::NotIn(self.values()?),
+                other => {
+                    self.at = before;
+                    self.skip_blanks();
+                    return Err(self.error(format!("expected `=`, `==`, `!=`, `in`, `notin`, `,` or the end, not `{other}`")));
+                }
+            }
+        };
+        Ok(Requirement { key, test })
+    }
+
+    /// A value after `=` may be empty, as in Kubernetes: the label is there and says nothing.
+    fn value(&mut self) -> Result<Box<str>, BadSelector> {
+        let value = self.word();
+        self.skip_blanks();
+        match self.rest().chars().next() {
+            None | Some(',' | ')') => Ok(value.into()),
+            Some(other) => Err(self.error(format!("`{other}` cannot be part of a value"))),
+        }
+    }
+
+    fn values(&mut self) -> Result<Vec<Box<str>>, BadSelector> {
+        if !self.take("(") {
+            return Err(self.error("expected `(` and a list of values"));
+        }
+        let mut values = Vec::new();
+        loop {
+            values.push(self.value()?);
+            if self.take(")") {
+                return Ok(values);
+            }
+            if !self.take(",") {
+                return Err(self.error("expected `,` or `)`"));
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What can be asked of the fleet.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::commit::Origin;
+use crate::guard::RemovalsDigest;
+use crate::ids::Revision;
+use crate::kind::Kind;
+use crate::patch::Patch;
+use crate::selector::Selector;
+
+/// Operations that happen all together or not at all.
+#[derive(Debug)]
+pub struct Transaction {
+    /// What to do. Rules are checked on what comes of all of them, not in between.
+    pub operations: Vec<Operation>,
+    /// The removals that were shown to whoever asks, and that are meant.
+    pub confirm: Option<RemovalsDigest>,
+    /// Who asks, when and why.
+    pub origin: Origin,
+}
+
+/// One thing to do. `kind` is always spelt with underscores.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// Make a document that is not there.
+    Create {
+        /// Its kind.
+        kind: Box<str>,
+        /// The document.
+        body: Value,
+        /// Whether a cluster may take the DNS name of a decommissioned one.
+        replace_decommissioned: bool,
+    },
+    /// Replace a document that is there.
+    Put {
+        /// Its kind.
+        kind: Box<str>,
+        /// Its id.
+        id: Box<str>,
+        /// The document.
+        body: Value,
+        /// The revision it must have.
+        expect: Option<Revision>,
+    },
+    /// Change a document that is there, or each of the selected clusters.
+    Patch {
+        /// Its kind.
+        kind: Box<str>,
+        /// Which.
+        target: Target,
+        /// How.
+        patch: Patch,
+    },
+    /// Delete a document, or decommission clusters.
+    Delete {
+        /// Its kind.
+        kind: Box<str>,
+        /// Which.
+        target: Target,
+    },
+    /// Set one reference of a cluster, or of each of the selected ones.
+    Assign {
+        /// Which clusters.
+        clusters: Target,
+        /// The kind of what is referred to.
+        kind: Box<str>,
+        /// The id of what is referred to.
+        id: Box<str>,
+        /// The overrides: an object, or `null` for none.
+        overrides: Value,
+    },
+    /// Change one reference of a cluster, or of each of the selected ones that have it.
+    PatchReference {
+        /// Which clusters.
+        clusters: Target,
+        /// The kind of what is referred to.
+        kind: Box<str>,
+        /// The id of what is referred to.
+        id: Box<str>,
+        /// How.
+        patch: Patch,
+    },
+    /// Remove one reference of a cluster, or of each of the selected ones that have it, with the patches for it.
+    RemoveReference {
+        /// Which clusters.
+        clusters: Target,
+        /// The kind of what is referred to.
+        kind: Box<str>,
+        /// The id of what is referred to.
+        id: Box<str>,
+    },
+    /// Forget a decommissioned cluster: its polls are answered with "unknown" from then on.
+    Forget {
+        /// The DNS name of the decommission record.
+        dns: Box<str>,
+    },
+    /// Bring a kind into force, or change it.
+    Define(Arc<Kind>),
+}
+
+/// Which documents an operation is about.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// The one with this id.
+    One {
+        /// Its id.
+        id: Box<str>,
+        /// The revision it must have.
+        expect: Option<Revision>,
+    },
+    /// All clusters that the selector selects, at least one.
+    Selected(Selector),
+}
+
+impl Target {
+    /// The document with this id, at whatever revision.
+    pub fn one(id: &str) -> Self {
+        Self::One { id: id.into(), expect: None }
+    }
+}
