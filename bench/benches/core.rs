@@ -47,7 +47,7 @@ fn core(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("change the catalog", clusters), |bencher| {
             bencher.iter(|| accepted(&state, &catalog_change));
         });
-        let rewired = patch("platform_components", &component_id(3), json!({"oci_url": "https://charts.example.com/elsewhere", "depends_on": []}));
+        let rewired = patch("platform_components", &component_id(3), json!({"oci_url": "oci://registry.example.com/charts/three"}));
         group.bench_function(BenchmarkId::new("change a component's source", clusters), |bencher| {
             bencher.iter(|| accepted(&state, &rewired));
         });
@@ -57,7 +57,7 @@ fn core(criterion: &mut Criterion) {
             bencher.iter(|| state.replay(black_box(commit)).expect("it follows"));
         });
         group.bench_function(BenchmarkId::new("effects of a catalog change", clusters), |bencher| {
-            bencher.iter(|| Effects::between(&state, &applied.next, commit.changes.iter().map(|change| &change.key)));
+            bencher.iter(|| Effects::between(&state, &applied.next, commit.changes.iter().map(fleet::Change::key)));
         });
 
         let Answer::Inputs(inputs) = render(&state, &cluster_dns(0), "platform-components") else { panic!("cluster 0 is there") };

@@ -103,7 +103,7 @@ pub fn cluster(n: usize) -> Value {
         "id": cluster_id(n),
         "cluster_name": cluster_id(n),
         "cluster_dns": cluster_dns(n),
-        "environment": ["dev", "qa", "uat", "prod"][n % 4],
+        "environment": (["dev", "qa", "uat", "prod"][n % 4]),
         "labels": {"region": (["eu", "us", "ap"][n % 3]), "provider": (["aws", "azure", "metal"][n % 3])},
         "platform_components": components,
         "namespaces": references(n, NAMESPACES, |n| format!("namespace-{n:03}")),

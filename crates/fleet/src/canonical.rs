@@ -44,6 +44,17 @@ pub(crate) fn encode(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("values without exotic keys always encode")
 }
 
+/// Encodes a string. Most of ours need no escape, and then it is a copy.
+pub(crate) fn push_string(text: &mut String, value: &str) {
+    if value.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\') {
+        text.push('"');
+        text.push_str(value);
+        text.push('"');
+    } else {
+        text.push_str(&encode(value));
+    }
+}
+
 /// Removes every object member that is `null`: absent and `null` are one thing in a stored document.
 pub(crate) fn drop_nulls(value: &mut Value) {
     match value {

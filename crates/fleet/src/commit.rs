@@ -31,16 +31,31 @@ pub struct Origin {
 /// What a commit made of one key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The entry.
-    pub key: Key,
-    /// What it is now; none if it is gone.
-    pub after: Option<Canonical>,
+    key: Key,
+    after: Option<Canonical>,
+    hash: Hash,
 }
 
 impl Change {
+    /// What became of an entry; none if it is gone.
+    pub fn new(key: Key, after: Option<Canonical>) -> Self {
+        let hash = after.as_ref().map_or(Hash::default(), |after| hash::entry(&key, after.as_str()));
+        Self { key, after, hash }
+    }
+
+    /// The entry.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// What it is now; none if it is gone.
+    pub fn after(&self) -> Option<&Canonical> {
+        self.after.as_ref()
+    }
+
     /// The hash of the entry as it is now; zero if it is gone.
     pub fn hash(&self) -> Hash {
-        self.after.as_ref().map_or(Hash::default(), |after| hash::entry(&self.key, after.as_str()))
+        self.hash
     }
 }
 
@@ -145,7 +160,7 @@ impl State {
                 None => None,
                 Some(Body::Kind(kind)) => Some(Entry::Kind(kind)),
                 Some(Body::Document(map)) => {
-                    let decoded = decode(kinds.as_deref().unwrap_or(self.kinds()), &change.key, map, &mut names);
+                    let decoded = decode(kinds.as_deref().unwrap_or(self.kinds()), &change.key, map, None, &mut names);
                     Some(decoded.map_err(|finding| undecodable(&change.key, &finding.message))?)
                 }
             };

@@ -171,7 +171,12 @@ impl Collected<'_> {
         let has_own_part = match name {
             PLATFORM_COMPONENTS => match cluster.component(id.as_str()) {
                 None => return,
-                Some(reference) => reference.overrides.is_some() || cluster.patches.get(id.as_str()).is_some(),
+                Some(reference) => {
+                    // Patches are in the input as they were, unless the delivery decides otherwise about their values.
+                    let delivery = |state: &State| Some(state.component(id.as_str())?.doc.effective_delivery());
+                    let redelivered = delivery(self.before) != delivery(self.after);
+                    reference.overrides.is_some() || (redelivered && cluster.patches.get(id.as_str()).is_some())
+                }
             },
             _ => match cluster.references_to(name).binary_search_by(|reference| reference.id.cmp(id)) {
                 Err(_) => return,

@@ -1,7 +1,7 @@
 //! Inputs, encoded ahead of time. Each definition holds its input as text, cut where the cluster's own parts go, so that an
 //! answer is made by concatenation and a catalog change re-encodes one text and invalidates nothing.
 
-use crate::canonical::encode;
+use crate::canonical::{encode, push_string};
 use crate::document::{Component, ComponentOverrides, ComponentPatches, Delivery, Fields};
 use crate::ids::Id;
 use crate::kind::Kind;
@@ -75,46 +75,46 @@ impl Piece {
     }
 }
 
-/// The input of a component from `,"cluster_env_enabled":` on, in three pieces: between them go `enabled`, `patches` and `values`.
-/// The marks cut out what a reference may override.
+/// The input of a component but for the cluster, as one text: `patches` goes in at `patches_at`, `values` at the end. The marks
+/// cut out what a reference may override.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ComponentFragment {
-    to_enabled: Piece,
-    to_patches: Piece,
-    to_values: Piece,
+    text: Box<str>,
+    patches_at: usize,
     component_path: (usize, usize),
     depends_on: (usize, usize),
+    enabled: (usize, usize),
     oci_tag: (usize, usize),
+    /// Before and after `patches_at`.
+    escapes: (usize, usize),
     takes_values: bool,
 }
 
 impl ComponentFragment {
     pub(crate) fn of(component: &Component) -> Self {
         let delivery = component.effective_delivery();
-        let mut to_enabled = format!(",\"cluster_env_enabled\":{},\"component_path\":", component.follows_environment());
-        let component_path = push(&mut to_enabled, &encode(&component.component_path));
-        to_enabled.push_str(",\"component_version\":");
-        to_enabled.push_str(&encode(component.component_version.as_deref().unwrap_or_default()));
-        to_enabled.push_str(",\"delivery\":");
-        to_enabled.push_str(&encode(delivery.as_str()));
-        to_enabled.push_str(",\"depends_on\":");
-        let depends_on = push(&mut to_enabled, &encode_ids(component.dependencies()));
-        to_enabled.push_str(",\"enabled\":");
-        let to_patches = format!(",\"id\":{},\"patches\":", encode(component.id.as_str()));
-        let mut to_values = ",\"source\":{\"oci_tag\":".to_owned();
-        let oci_tag = push(&mut to_values, &encode(&component.oci_tag));
-        to_values.push_str(",\"oci_url\":");
-        to_values.push_str(&encode(&component.oci_url));
-        to_values.push_str("},\"values\":");
-        Self {
-            to_enabled: Piece::of(to_enabled),
-            to_patches: Piece::of(to_patches),
-            to_values: Piece::of(to_values),
-            component_path,
-            depends_on,
-            oci_tag,
-            takes_values: delivery == Delivery::Helm,
-        }
+        let mut text = format!(",\"cluster_env_enabled\":{},\"component_path\":", component.follows_environment());
+        let component_path = push(&mut text, &encode(&component.component_path));
+        text.push_str(",\"component_version\":");
+        text.push_str(&encode(component.component_version.as_deref().unwrap_or_default()));
+        text.push_str(",\"delivery\":");
+        text.push_str(&encode(delivery.as_str()));
+        text.push_str(",\"depends_on\":");
+        let depends_on = push(&mut text, &encode_ids(component.dependencies()));
+        text.push_str(",\"enabled\":");
+        let enabled = push(&mut text, "true");
+        text.push_str(",\"id\":");
+        text.push_str(&encode(component.id.as_str()));
+        text.push_str(",\"patches\":");
+        let patches_at = text.len();
+        text.push_str(",\"source\":{\"oci_tag\":");
+        let oci_tag = push(&mut text, &encode(&component.oci_tag));
+        text.push_str(",\"oci_url\":");
+        text.push_str(&encode(&component.oci_url));
+        text.push_str("},\"values\":");
+        let escapes = (escapes(&text[..patches_at]), escapes(&text[patches_at..]));
+        let takes_values = delivery == Delivery::Helm;
+        Self { text: text.into(), patches_at, component_path, depends_on, enabled, oci_tag, escapes, takes_values }
     }
 
     /// Writes the input of this component on a cluster.
@@ -127,50 +127,39 @@ impl ComponentFragment {
     ) {
         sink.counted("{\"cluster\":", 0);
         cluster.write(sink);
-        let mut enabled = true;
         match overrides {
-            None => self.to_enabled.write(sink),
+            None => sink.counted(&self.text[..self.patches_at], self.escapes.0),
             Some(overrides) => {
-                enabled = overrides.enabled.unwrap_or(true);
-                let text = &self.to_enabled.text;
-                sink.text(&text[..self.component_path.0]);
-                replace(text, self.component_path, overrides.component_path.as_deref().map(|path| encode(&path)), sink);
-                sink.text(&text[self.component_path.1..self.depends_on.0]);
-                replace(text, self.depends_on, overrides.depends_on.as_deref().map(encode_ids), sink);
-                sink.text(&text[self.depends_on.1..]);
+                let mut from = 0;
+                let mut cut = |at: (usize, usize), by: Option<String>| {
+                    if let Some(by) = by {
+                        sink.text(&self.text[from..at.0]);
+                        sink.text(&by);
+                        from = at.1;
+                    }
+                };
+                cut(self.component_path, overrides.component_path.as_deref().map(encode));
+                cut(self.depends_on, overrides.depends_on.as_deref().map(encode_ids));
+                cut(self.enabled, overrides.enabled.map(|enabled| enabled.to_string()));
+                sink.text(&self.text[from..self.patches_at]);
             }
         }
-        sink.counted(if enabled { "true" } else { "false" }, 0);
-        self.to_patches.write(sink);
-        match patches {
-            None => sink.counted("{}", 0),
-            Some(of) => sink.text(of.patches),
-        }
+        sink.text(patches.map_or("{}", |of| of.patches));
         match overrides.and_then(|overrides| overrides.oci_tag.as_deref()) {
-            None => self.to_values.write(sink),
+            None => sink.counted(&self.text[self.patches_at..], self.escapes.1),
             Some(tag) => {
-                let text = &self.to_values.text;
-                sink.text(&text[..self.oci_tag.0]);
-                sink.text(&encode(&tag));
-                sink.text(&text[self.oci_tag.1..]);
+                sink.text(&self.text[self.patches_at..self.oci_tag.0]);
+                sink.text(&encode(tag));
+                sink.text(&self.text[self.oci_tag.1..]);
             }
         }
-        match patches.filter(|_| self.takes_values) {
-            None => sink.counted("{}}", 0),
-            Some(of) => {
-                sink.text(of.values);
-                sink.counted("}", 0);
-            }
-        }
+        sink.text(patches.filter(|_| self.takes_values).map_or("{}", |of| of.values));
+        sink.counted("}", 0);
     }
 
     /// The size of the input but for the cluster's own parts.
     pub(crate) fn size(&self) -> Size {
-        let mut size = Size::default();
-        for piece in [&self.to_enabled, &self.to_patches, &self.to_values] {
-            piece.write(&mut size);
-        }
-        size
+        Size { sent: self.text.len(), stored: self.text.len() + self.escapes.0 + self.escapes.1 }
     }
 }
 
@@ -265,11 +254,11 @@ impl ClusterPart {
     pub(crate) fn of(cluster: &crate::document::Cluster) -> Self {
         let mut text = String::with_capacity(64 + cluster.dns.as_str().len() + cluster.name.len());
         text.push_str("{\"dns\":");
-        text.push_str(&encode(cluster.dns.as_str()));
+        push_string(&mut text, cluster.dns.as_str());
         text.push_str(",\"environment\":");
-        text.push_str(&encode(cluster.environment.as_str()));
+        push_string(&mut text, cluster.environment.as_str());
         text.push_str(",\"name\":");
-        text.push_str(&encode(&cluster.name));
+        push_string(&mut text, &cluster.name);
         text.push('}');
         Self(Piece::of(text))
     }
@@ -277,25 +266,12 @@ impl ClusterPart {
     fn write(&self, sink: &mut impl Sink) {
         self.0.write(sink);
     }
-
-    pub(crate) fn size(&self) -> Size {
-        let mut size = Size::default();
-        self.write(&mut size);
-        size
-    }
 }
 
 fn push(text: &mut String, part: &str) -> (usize, usize) {
     let start = text.len();
     text.push_str(part);
     (start, text.len())
-}
-
-fn replace(text: &str, at: (usize, usize), by: Option<String>, sink: &mut impl Sink) {
-    match by {
-        Some(by) => sink.text(&by),
-        None => sink.text(&text[at.0..at.1]),
-    }
 }
 
 fn encode_ids(ids: &[Id]) -> String {

@@ -166,9 +166,8 @@ impl Removals {
     fn of_cluster(&mut self, before: &State, after: &State, old: &Cluster, new: &Cluster, named: &Named) {
         for kind in before.kinds().referable() {
             let name = kind.name().as_str();
-            let now: BTreeMap<&Id, bool> = new.inputs_of(name).collect();
             for (input, _) in old.inputs_of(name).filter(|(_, enabled)| *enabled) {
-                let cause = match now.get(input) {
+                let cause = match new.input(name, input) {
                     None => Cause::Removed,
                     Some(false) => Cause::Disabled,
                     Some(true) if name != PLATFORM_COMPONENTS => continue,

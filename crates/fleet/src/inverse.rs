@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::commit::Commit;
+use crate::commit::{Change, Commit};
 use crate::ids::{CLUSTERS, DECOMMISSIONED, KINDS, Key};
 use crate::state::State;
 use crate::transaction::{Operation, Target};
@@ -23,25 +23,26 @@ pub enum Irreversible {
 pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreversible> {
     let mut operations = Vec::new();
     for change in &commit.changes {
-        let (kind, id): (Box<str>, Box<str>) = (change.key.kind.as_str().into(), change.key.id.as_str().into());
+        let (kind, id): (Box<str>, Box<str>) = (change.key().kind.as_str().into(), change.key().id.as_str().into());
         match &*kind {
-            KINDS => return Err(Irreversible::Kind(change.key.clone())),
+            KINDS => return Err(Irreversible::Kind(change.key().clone())),
             // A tombstone goes when its cluster comes back.
-            DECOMMISSIONED if change.after.is_some() => continue,
+            DECOMMISSIONED if change.after().is_some() => continue,
             DECOMMISSIONED => {
-                let revived = |change: &crate::commit::Change| {
-                    change.key.kind.as_str() == CLUSTERS
-                        && change.after.as_ref().is_some_and(|after| after.as_str().contains(&format!("\"cluster_dns\":\"{id}\"")))
+                let revived = |change: &Change| {
+                    let after = change.after().filter(|_| change.key().kind.as_str() == CLUSTERS);
+                    let document = after.and_then(|after| serde_json::from_str::<Value>(after.as_str()).ok());
+                    document.is_some_and(|document| document["cluster_dns"] == *id)
                 };
                 if !commit.changes.iter().any(revived) {
-                    return Err(Irreversible::Forgotten(change.key.clone()));
+                    return Err(Irreversible::Forgotten(change.key().clone()));
                 }
                 continue;
             }
             _ => {}
         }
         let was = before.document(&kind, &id).map(|(map, _)| Value::Object(map));
-        operations.push(match (was, &change.after) {
+        operations.push(match (was, change.after()) {
             (Some(body), Some(_)) => Operation::Put { kind, id, body, expect: None },
             (Some(body), None) => Operation::Create { kind, body, replace_decommissioned: true },
             (None, _) => Operation::Delete { kind, target: Target::one(&id) },

@@ -336,6 +336,8 @@ fn read_properties(shape: Shape, declared: &Map<String, Value>, problems: &mut V
 pub struct Kinds {
     by_name: BTreeMap<KindName, Arc<Kind>>,
     cluster: Option<Schema>,
+    /// Whether the members of a cluster can be judged one by one.
+    clusters_decompose: bool,
 }
 
 impl PartialEq for Kinds {
@@ -349,11 +351,14 @@ impl Kinds {
         let by_name: BTreeMap<KindName, Arc<Kind>> =
             kinds.into_iter().map(|kind| (kind.name.clone(), kind)).collect();
         let cluster = by_name.get(CLUSTERS).map(|clusters| cluster_schema(clusters, &by_name)).transpose()?;
-        Ok(Self { by_name, cluster })
+        let one_by_one = ["type", "properties", "required", "additionalProperties", "title", "description", "descriptions"];
+        let clusters_decompose = by_name.get(CLUSTERS).and_then(|clusters| clusters.document_schema().as_object());
+        let clusters_decompose = clusters_decompose.is_some_and(|s| s.keys().all(|keyword| one_by_one.contains(&keyword.as_str())));
+        Ok(Self { by_name, cluster, clusters_decompose })
     }
 
     pub(crate) fn none() -> Self {
-        Self { by_name: BTreeMap::new(), cluster: None }
+        Self { by_name: BTreeMap::new(), cluster: None, clusters_decompose: false }
     }
 
     /// Kinds that cannot stand beside the cluster's own fields.
@@ -388,6 +393,12 @@ impl Kinds {
     /// Those that clusters refer to.
     pub fn referable(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.iter().filter(|kind| kind.shape != Shape::Cluster)
+    }
+
+    /// Whether no keyword of the cluster's schema looks at several members at once, so that members which did not change need
+    /// not be looked at again.
+    pub(crate) fn clusters_decompose(&self) -> bool {
+        self.clusters_decompose
     }
 
     pub(crate) fn schema_of(&self, kind: &Kind) -> Option<&Schema> {

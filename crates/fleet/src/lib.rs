@@ -28,6 +28,7 @@ mod rejection;
 mod render;
 mod schema;
 mod selector;
+mod shelf;
 mod state;
 mod transaction;
 mod values;

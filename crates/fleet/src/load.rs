@@ -54,7 +54,7 @@ impl Loader {
         }
         let map = commit::parse(&row.key, &row.body)?;
         let kinds = self.state.kinds().clone();
-        let entry = decode(&kinds, &row.key, map, &mut self.names)
+        let entry = decode(&kinds, &row.key, map, None, &mut self.names)
             .map_err(|finding| commit::undecodable(&row.key, &finding.message))?;
         self.put(row, entry);
         Ok(())

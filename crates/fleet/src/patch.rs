@@ -4,6 +4,8 @@ use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
 use crate::canonical::MAX_DEPTH;
+use crate::document::PATCHES;
+use crate::ids::PLATFORM_COMPONENTS;
 use crate::pointer::Pointer;
 use crate::rejection::Finding;
 
@@ -40,6 +42,17 @@ pub(crate) enum SpeltOut {
 const MAX_COPIED: usize = 2 * 1024 * 1024;
 
 impl Patch {
+    /// Whether it may touch a member of a cluster. Removing a component takes its patches along.
+    pub(crate) fn touches(&self, member: &str) -> bool {
+        match self {
+            Self::Strategic(patch) | Self::Merge(patch) => {
+                let named = |name: &str| patch.get(name).is_some();
+                named(member) || (member == PATCHES && named(PLATFORM_COMPONENTS))
+            }
+            Self::Json(_) => true,
+        }
+    }
+
     /// Changes a document whose members of the given names are arrays of references.
     pub(crate) fn change(&self, document: &mut Map<String, Value>, references: &[&str]) -> Result<Vec<Spelt>, Finding> {
         match self {

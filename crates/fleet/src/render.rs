@@ -172,8 +172,8 @@ fn write(state: &State, cluster: &Stored<Cluster>, kind: &Kind, sink: &mut impl 
         Shape::Component => {
             // References and patches are both sorted by component, so they are walked side by side.
             let mut patches = doc.patches.iter().peekable();
-            for reference in &doc.components {
-                let component = state.component(reference.id.as_str()).ok_or_else(|| dangling(&reference.id))?;
+            for reference in doc.components.iter() {
+                let component = state.catalog().get(&reference.id).ok_or_else(|| dangling(&reference.id))?;
                 while patches.next_if(|of| of.component < &reference.id).is_some() {}
                 let patches = patches.next_if(|of| of.component == &reference.id);
                 next(sink, &mut made, component.revision);
@@ -183,7 +183,7 @@ fn write(state: &State, cluster: &Stored<Cluster>, kind: &Kind, sink: &mut impl 
         Shape::Cluster | Shape::Definition => {
             let catalog = state.definitions(kind.name().as_str());
             for reference in doc.references_to(kind.name().as_str()) {
-                let definition = catalog.and_then(|catalog| catalog.get(reference.id.as_str()));
+                let definition = catalog.and_then(|catalog| catalog.get(&reference.id));
                 let definition = definition.ok_or_else(|| dangling(&reference.id))?;
                 next(sink, &mut made, definition.revision);
                 match &reference.overrides {
@@ -214,7 +214,7 @@ pub(crate) fn input(state: &State, cluster: &Cluster, kind: &Kind, id: &Id) -> O
         name => {
             let references = cluster.references_to(name);
             let at = references.binary_search_by(|reference| reference.id.cmp(id)).ok()?;
-            let definition = state.definitions(name)?.get(id.as_str())?;
+            let definition = state.definition(name, id.as_str())?;
             match &references[at].overrides {
                 None => definition.doc.fragment.write(&part, &mut text),
                 Some(overrides) => {

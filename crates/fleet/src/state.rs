@@ -9,14 +9,15 @@ use rpds::{HashTrieMap, HashTrieMapSync, RedBlackTreeMapSync};
 use rustc_hash::FxBuildHasher;
 use serde_json::{Map, Value};
 
-use crate::document::{Cluster, Component, Definition, Interner, Stored, Tombstone};
+use crate::canonical::Canonical;
+use crate::document::{Cluster, Component, Definition, Interner, Kept, Stored, Tombstone};
 use crate::guard::Spending;
 use crate::hash::{Hash, Position, StateDigest, Sum};
 use crate::ids::{CLUSTERS, CommitId, DECOMMISSIONED, Dns, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision, Timestamp, Uid};
 use crate::kind::{Kind, Kinds, Shape};
+use crate::shelf::Shelf;
 
 type Table<K, V> = HashTrieMapSync<K, V, FxBuildHasher>;
-pub(crate) type Definitions = Table<Id, Arc<Stored<Definition>>>;
 
 /// What is known of a DNS name. The only source of an empty answer.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,8 +36,8 @@ pub struct State {
     sum: Sum,
     kinds: Arc<Kinds>,
     kind_entries: Arc<BTreeMap<KindName, Stored<Arc<Kind>>>>,
-    components: Table<Id, Arc<Stored<Component>>>,
-    definitions: Table<KindName, Definitions>,
+    components: Shelf<Component>,
+    definitions: Table<KindName, Shelf<Definition>>,
     clusters: RedBlackTreeMapSync<Id, Arc<Stored<Cluster>>>,
     served: Table<Dns, Served>,
     /// How often each document is referred to. Counts, not lists: who refers is scanned for when it is asked.
@@ -52,6 +53,28 @@ pub(crate) enum Entry {
     Component(Component),
     Definition(Definition),
     Cluster(Box<Cluster>),
+}
+
+impl Entry {
+    pub(crate) fn canonical(&self) -> Canonical {
+        match self {
+            Self::Kind(kind) => kind.canonical(),
+            Self::Tombstone(tombstone) => tombstone.canonical(),
+            Self::Component(component) => Canonical::of(&component.to_map()),
+            Self::Definition(definition) => Canonical::of(&definition.to_map()),
+            Self::Cluster(cluster) => cluster.canonical(),
+        }
+    }
+
+    /// The document as an object, if it is one that operations can change.
+    pub(crate) fn to_map(&self) -> Option<Map<String, Value>> {
+        match self {
+            Self::Kind(_) | Self::Tombstone(_) => None,
+            Self::Component(component) => Some(component.to_map()),
+            Self::Definition(definition) => Some(definition.to_map()),
+            Self::Cluster(cluster) => Some(cluster.to_map()),
+        }
+    }
 }
 
 /// What a commit makes of one key.
@@ -92,7 +115,7 @@ impl State {
             sum: Sum::default(),
             kinds: Arc::new(Kinds::none()),
             kind_entries: Arc::default(),
-            components: table(),
+            components: Shelf::default(),
             definitions: table(),
             clusters: RedBlackTreeMapSync::new_sync(),
             served: table(),
@@ -152,7 +175,7 @@ impl State {
 
     /// A component of the catalog.
     pub fn component(&self, id: &str) -> Option<&Arc<Stored<Component>>> {
-        self.components.get(id)
+        self.components.find(id)
     }
 
     /// The catalog, in no particular order.
@@ -160,13 +183,19 @@ impl State {
         self.components.values()
     }
 
-    pub(crate) fn definitions(&self, kind: &str) -> Option<&Definitions> {
+    /// The catalog as a table.
+    pub(crate) fn catalog(&self) -> &Shelf<Component> {
+        &self.components
+    }
+
+    /// The documents of a kind without special rules, as a table.
+    pub(crate) fn definitions(&self, kind: &str) -> Option<&Shelf<Definition>> {
         self.definitions.get(kind)
     }
 
     /// A document of a kind without special rules.
     pub fn definition(&self, kind: &str, id: &str) -> Option<&Arc<Stored<Definition>>> {
-        self.definitions.get(kind)?.get(id)
+        self.definitions.get(kind)?.find(id)
     }
 
     /// The decommission records, sorted by DNS name.
@@ -212,8 +241,10 @@ impl State {
         let mut ids: Vec<&Id> = match self.kinds.get(kind).map(|kind| kind.shape()) {
             None => Vec::new(),
             Some(Shape::Cluster) => return self.clusters.keys().collect(),
-            Some(Shape::Component) => self.components.keys().collect(),
-            Some(Shape::Definition) => self.definitions.get(kind).into_iter().flat_map(HashTrieMap::keys).collect(),
+            Some(Shape::Component) => self.components.values().map(|stored| &stored.doc.id).collect(),
+            Some(Shape::Definition) => {
+                self.definitions.get(kind).into_iter().flat_map(Shelf::values).map(|stored| &stored.doc.id).collect()
+            }
         };
         ids.sort_unstable();
         ids
@@ -226,8 +257,8 @@ impl State {
     /// The `Id` that the catalog holds for a text, to share its allocation.
     pub(crate) fn id_of(&self, kind: &str, text: &str) -> Option<&Id> {
         match kind {
-            PLATFORM_COMPONENTS => self.components.get_key_value(text).map(|(id, _)| id),
-            _ => self.definitions.get(kind)?.get_key_value(text).map(|(id, _)| id),
+            PLATFORM_COMPONENTS => self.components.find(text).map(|stored| &stored.doc.id),
+            _ => self.definition(kind, text).map(|stored| &stored.doc.id),
         }
     }
 
@@ -279,12 +310,18 @@ impl State {
                 self.served.insert_mut(dns, Served::Decommissioned(Arc::new(Stored { doc, revision, uid, hash })));
             }
             Entry::Component(doc) => {
-                self.components.insert_mut(doc.id.clone(), Arc::new(Stored { doc, revision, uid, hash }));
+                self.components.insert(Arc::new(Stored { doc, revision, uid, hash }));
             }
             Entry::Definition(doc) => {
-                let mut of_kind = self.definitions.get(&key.kind).cloned().unwrap_or_else(table);
-                of_kind.insert_mut(doc.id.clone(), Arc::new(Stored { doc, revision, uid, hash }));
-                self.definitions.insert_mut(key.kind, of_kind);
+                let stored = Arc::new(Stored { doc, revision, uid, hash });
+                match self.definitions.get_mut(&key.kind) {
+                    Some(of_kind) => of_kind.insert(stored),
+                    None => {
+                        let mut of_kind = Shelf::default();
+                        of_kind.insert(stored);
+                        self.definitions.insert_mut(key.kind, of_kind);
+                    }
+                }
             }
             Entry::Cluster(doc) => {
                 let stored = Arc::new(Stored { doc: *doc, revision, uid, hash });
@@ -315,12 +352,11 @@ impl State {
                 }
             }
             PLATFORM_COMPONENTS => {
-                self.components.remove_mut(&key.id);
+                self.components.remove(key.id.as_str());
             }
             kind => {
-                if let Some(mut of_kind) = self.definitions.get(kind).cloned() {
-                    of_kind.remove_mut(&key.id);
-                    self.definitions.insert_mut(key.kind.clone(), of_kind);
+                if let Some(of_kind) = self.definitions.get_mut(kind) {
+                    of_kind.remove(key.id.as_str());
                 }
             }
         }
@@ -328,16 +364,21 @@ impl State {
 
     /// A changed kind changes the inputs of its definitions, though not the definitions.
     fn redefine(&mut self, kind: &Kind) {
-        let Some(of_kind) = self.definitions.get(kind.name()).filter(|of_kind| !of_kind.is_empty()) else { return };
-        let mut redefined = table();
-        for (id, stored) in of_kind {
+        let Some(of_kind) = self.definitions.get(kind.name()) else { return };
+        let mut redefined = Shelf::default();
+        for stored in of_kind.values() {
             let (revision, uid, hash) = (stored.revision, stored.uid, stored.hash);
-            redefined.insert_mut(id.clone(), Arc::new(Stored { doc: stored.doc.under(kind), revision, uid, hash }));
+            redefined.insert(Arc::new(Stored { doc: stored.doc.under(kind), revision, uid, hash }));
         }
         self.definitions.insert_mut(kind.name().clone(), redefined);
     }
 
     fn count_uses(&mut self, before: Option<&Cluster>, after: Option<&Cluster>) {
+        if let (Some(before), Some(after)) = (before, after)
+            && before.refers_alike(after)
+        {
+            return;
+        }
         let (before, after) = (uses(before), uses(after));
         let (mut b, mut a) = (before.into_iter().peekable(), after.into_iter().peekable());
         loop {
@@ -401,7 +442,7 @@ fn uses(cluster: Option<&Cluster>) -> Vec<(&str, &Id)> {
     for (kind, references) in &cluster.references {
         uses.extend(references.iter().map(|reference| (kind.as_str(), &reference.id)));
     }
-    for reference in &cluster.components {
+    for reference in cluster.components.iter() {
         uses.push((PLATFORM_COMPONENTS, &reference.id));
         uses.extend(reference.own_dependencies().unwrap_or_default().iter().map(|id| (PLATFORM_COMPONENTS, id)));
     }
@@ -409,11 +450,12 @@ fn uses(cluster: Option<&Cluster>) -> Vec<(&str, &Id)> {
     uses
 }
 
-/// Decodes the object of an entry.
+/// Decodes the object of an entry; what is kept of an earlier version of a cluster is not in the object.
 pub(crate) fn decode(
     kinds: &Kinds,
     key: &Key,
     map: Map<String, Value>,
+    kept: Option<&Kept>,
     names: &mut Interner<'_>,
 ) -> Result<Entry, crate::rejection::Finding> {
     match key.kind.as_str() {
@@ -422,7 +464,7 @@ pub(crate) fn decode(
             let unknown = || crate::rejection::Finding::new(crate::pointer::Pointer::root(), format!("there is no kind `{name}`"));
             let kind = kinds.get(name).ok_or_else(unknown)?;
             match kind.shape() {
-                Shape::Cluster => Cluster::decode(map, kinds, names).map(|cluster| Entry::Cluster(Box::new(cluster))),
+                Shape::Cluster => Cluster::decode(map, kept, kinds, names).map(|cluster| Entry::Cluster(Box::new(cluster))),
                 Shape::Component => Component::decode(map, names).map(Entry::Component),
                 Shape::Definition => Definition::decode(kind, map, names).map(Entry::Definition),
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster;
 use crate::document::{Cluster, Component, Stored};
-use crate::fragment::{ClusterPart, Size};
+use crate::fragment::Size;
 use crate::ids::{CLUSTERS, Id, KINDS, Key, PLATFORM_COMPONENTS};
 use crate::kind::{Kind, Shape};
 use crate::pointer::Pointer;
@@ -27,7 +27,7 @@ pub(super) fn rules(before: &State, next: &State, changed: &Changed, violations:
         match key.kind.as_str() {
             CLUSTERS => {
                 if let Some(stored) = next.cluster(key.id.as_str()) {
-                    violations.invalid(*operation, key, cluster::findings(next, &stored.doc, &changed.unreadable));
+                    violations.invalid(*operation, key, cluster::findings(before, next, &stored.doc, &changed.unreadable));
                     for finding in oversized(next, stored, &Vec::from_iter(next.kinds().referable().map(|kind| &**kind))) {
                         violations.add(*operation, Some(key), Reason::TooLarge, finding);
                     }
@@ -49,7 +49,7 @@ pub(super) fn rules(before: &State, next: &State, changed: &Changed, violations:
             },
         }
     }
-    catalog.check_users(next, violations);
+    catalog.check_users(before, next, violations);
 }
 
 /// Nothing may refer to what is deleted.
@@ -186,9 +186,9 @@ impl<'a> CatalogChange<'a> {
         }
     }
 
-    fn check_users(&self, next: &State, violations: &mut Violations) {
+    fn check_users(&self, before: &State, next: &State, violations: &mut Violations) {
         if !self.rewired.is_empty() {
-            self.check_rewired(next, violations);
+            self.check_rewired(before, next, violations);
         }
         for (kind, grown) in &self.grown {
             let Some(kind) = next.kinds().get(kind) else { continue };
@@ -196,12 +196,12 @@ impl<'a> CatalogChange<'a> {
         }
     }
 
-    fn check_rewired(&self, next: &State, violations: &mut Violations) {
+    fn check_rewired(&self, before: &State, next: &State, violations: &mut Violations) {
         for (operation, key) in &self.rewired {
             let mut broken = Sampled::default();
             for stored in next.clusters().filter(|stored| !self.checked.contains(stored.doc.id.as_str())) {
                 if let Some(reference) = stored.doc.component(key.id.as_str()) {
-                    let findings = cluster::component_findings(next, &stored.doc, reference, &BTreeSet::new());
+                    let findings = cluster::component_findings(before, next, &stored.doc, reference, &BTreeSet::new());
                     broken.add(&stored.doc.id, findings.into_iter().map(|finding| finding.message));
                 }
             }
@@ -276,7 +276,7 @@ fn bound(cluster: &Cluster, kind: &Kind, largest: usize) -> usize {
     const FRAME: usize = 64;
     /// What one byte of text can become.
     const WORST: usize = 6;
-    let part = ClusterPart::of(cluster).size().stored;
+    let part = FRAME + WORST * (cluster.dns.as_str().len() + cluster.name.len() + cluster.environment.as_str().len());
     let (references, overrides) = match kind.shape() {
         Shape::Component => {
             let overrides = cluster.components.iter().filter_map(|reference| reference.overrides.as_ref());

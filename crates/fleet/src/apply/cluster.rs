@@ -26,7 +26,7 @@ pub(super) fn other_delivery(component: &Component, dependency: &Component) -> S
 }
 
 /// Everything that is wrong with a cluster, given the catalog.
-pub(super) fn findings(next: &State, cluster: &Cluster, unreadable: &BTreeSet<Key>) -> Vec<Finding> {
+pub(super) fn findings(before: &State, next: &State, cluster: &Cluster, unreadable: &BTreeSet<Key>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for kind in next.kinds().referable().filter(|kind| kind.shape() == Shape::Definition) {
         let name = kind.name().as_str();
@@ -38,8 +38,8 @@ pub(super) fn findings(next: &State, cluster: &Cluster, unreadable: &BTreeSet<Ke
             }
         }
     }
-    for reference in &cluster.components {
-        findings.extend(component_findings(next, cluster, reference, unreadable));
+    for reference in cluster.components.iter() {
+        findings.extend(component_findings(before, next, cluster, reference, unreadable));
     }
     for of in cluster.patches.iter().filter(|of| cluster.component(of.component.as_str()).is_none()) {
         let message = format!("`{}` is not among the cluster's platform_components; assign it, or remove its patches", of.component);
@@ -53,6 +53,7 @@ pub(super) fn findings(next: &State, cluster: &Cluster, unreadable: &BTreeSet<Ke
 
 /// Everything that is wrong with one component of a cluster.
 pub(super) fn component_findings(
+    before: &State,
     next: &State,
     cluster: &Cluster,
     reference: &Reference<ComponentOverrides>,
@@ -75,10 +76,19 @@ pub(super) fn component_findings(
         findings.push(Finding::new(place().join("oci_tag"), PLUS_IN_TAG));
     }
     dependencies(next, cluster, reference, component, place, &mut findings);
-    if let Some(of) = cluster.patches.get(reference.id.as_str()) {
+    if let Some(of) = cluster.patches.get(reference.id.as_str())
+        && !were_right(before, cluster, component, of)
+    {
         patches(component.effective_delivery(), of, &mut findings);
     }
     findings
+}
+
+/// Whether the same patches were accepted for the same delivery before.
+fn were_right(before: &State, cluster: &Cluster, component: &Component, of: ComponentPatches<'_>) -> bool {
+    let was = before.cluster(cluster.id.as_str()).and_then(|stored| stored.doc.patches.get(of.component.as_str()));
+    let delivery = before.component(of.component.as_str()).map(|stored| stored.doc.effective_delivery());
+    was.is_some_and(|was| was.patches == of.patches) && delivery == Some(component.effective_delivery())
 }
 
 fn dependencies(

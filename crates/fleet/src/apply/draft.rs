@@ -9,9 +9,8 @@ use serde_json::{Map, Value};
 use super::{MAX_CLUSTER, MAX_DOCUMENT, check};
 use crate::canonical::{self, Canonical};
 use crate::commit::Change;
-use crate::document::{Cluster, Interner, Tombstone, normalise};
+use crate::document::{Cluster, Interner, Kept, PATCHES, Tombstone, normalise};
 use crate::guard::Named;
-use crate::hash;
 use crate::ids::{CLUSTERS, CommitId, KINDS, Key, Revision};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
@@ -37,6 +36,18 @@ struct Slot {
     after: After,
     /// Whether a cluster may take the DNS name of a decommissioned one.
     replaces: bool,
+}
+
+impl Slot {
+    /// An entry that nobody wrote as a document.
+    fn made(operation: usize, entry: Entry) -> Self {
+        let after = After::Read { body: entry.canonical(), entry, findings: Vec::new() };
+        Self { operation, after, replaces: false }
+    }
+
+    fn gone(operation: usize) -> Self {
+        Self { operation, after: After::Gone, replaces: false }
+    }
 }
 
 enum After {
@@ -85,9 +96,7 @@ impl<'a> Draft<'a> {
         for (n, kind) in defined {
             let key = Key::new(KINDS, kind.name().as_str());
             all.push(Arc::clone(kind));
-            let (body, entry) = (kind.canonical(), Entry::Kind(Arc::clone(kind)));
-            let after = After::Read { entry, body, findings: Vec::new() };
-            self.slots.insert(key, Slot { operation: *n, after, replaces: false });
+            self.slots.insert(key, Slot::made(*n, Entry::Kind(Arc::clone(kind))));
         }
         let operation = defined[0].0;
         let bad = match Kinds::new(all) {
@@ -109,8 +118,25 @@ impl<'a> Draft<'a> {
     pub(super) fn exists(&self, key: &Key) -> bool {
         match self.slots.get(key) {
             Some(slot) => !matches!(slot.after, After::Gone),
-            None => self.before.document(key.kind.as_str(), key.id.as_str()).is_some(),
+            None => self.before.document_revision(key).is_some(),
         }
+    }
+
+    /// What an operation needs of a cluster that touches only some of its reference arrays and patches: an object without the
+    /// others, and the others as they are.
+    pub(super) fn cluster(&self, key: &Key, touched: impl Fn(&str) -> bool) -> Option<(Map<String, Value>, Option<Kept>)> {
+        let cluster = match self.slots.get(key).map(|slot| &slot.after) {
+            None => self.before.cluster(key.id.as_str()).map(|stored| &stored.doc),
+            Some(After::Read { entry: Entry::Cluster(cluster), findings, .. }) if findings.is_empty() => Some(&**cluster),
+            Some(_) => None,
+        };
+        let Some(cluster) = cluster.filter(|_| self.kinds.clusters_decompose() && !self.kinds_changed) else {
+            return self.document(key).map(|map| (map, None));
+        };
+        let separable = self.kinds.referable().map(|kind| kind.name().as_str()).chain([PATCHES]);
+        let members: Vec<Box<str>> = separable.filter(|member| !touched(member)).map(Box::from).collect();
+        let map = cluster.to_map_without(|member| members.iter().any(|kept| **kept == *member));
+        Some((map, Some(Kept { from: cluster.clone(), members })))
     }
 
     /// The document as the transaction, so far, leaves it.
@@ -119,12 +145,7 @@ impl<'a> Draft<'a> {
             None => self.before.document(key.kind.as_str(), key.id.as_str()).map(|(map, _)| map),
             Some(After::Gone) => None,
             Some(After::Unreadable { map, .. }) => Some(map.clone()),
-            Some(After::Read { entry, .. }) => match entry {
-                Entry::Cluster(cluster) => Some(cluster.to_map()),
-                Entry::Component(component) => Some(component.to_map()),
-                Entry::Definition(definition) => Some(definition.to_map()),
-                Entry::Kind(_) | Entry::Tombstone(_) => None,
-            },
+            Some(After::Read { entry, .. }) => entry.to_map(),
         }
     }
 
@@ -144,8 +165,15 @@ impl<'a> Draft<'a> {
         keys
     }
 
-    /// Writes a document.
-    pub(super) fn write(&mut self, operation: usize, kind: &Kind, key: Key, mut map: Map<String, Value>) {
+    /// Writes a document; what is kept of an earlier version of a cluster is not in the object.
+    pub(super) fn write(
+        &mut self,
+        operation: usize,
+        kind: &Kind,
+        key: Key,
+        mut map: Map<String, Value>,
+        kept: Option<&Kept>,
+    ) {
         let mut found = Vec::new();
         normalise(kind, &self.kinds, &mut map, &mut found);
         let document = Value::Object(map);
@@ -156,20 +184,22 @@ impl<'a> Draft<'a> {
         canonical::find_poison(&map, &mut found);
         self.check_identity(kind, &key, &map, &mut found);
         let mut findings: Vec<_> = found.into_iter().map(|finding| (Reason::Invalid, finding)).collect();
-        let body = Canonical::of(&map);
-        let most = if kind.shape() == Shape::Cluster { MAX_CLUSTER } else { MAX_DOCUMENT };
-        if body.as_str().len() > most {
-            let message = format!("the document has {} bytes; {most} are the most", body.as_str().len());
-            findings.push((Reason::TooLarge, Finding::new(Pointer::root(), message)));
-        }
-        let after = match decode(&self.kinds, &key, map, &mut self.names) {
-            Ok(entry) => After::Read { entry, body, findings },
+        let spare = if findings.is_empty() { Map::new() } else { whole(&map, kept) };
+        let after = match decode(&self.kinds, &key, map, kept, &mut self.names) {
+            Ok(entry) => {
+                let body = entry.canonical();
+                let most = if kind.shape() == Shape::Cluster { MAX_CLUSTER } else { MAX_DOCUMENT };
+                if body.as_str().len() > most {
+                    let message = format!("the document has {} bytes; {most} are the most", body.as_str().len());
+                    findings.push((Reason::TooLarge, Finding::new(Pointer::root(), message)));
+                }
+                After::Read { entry, body, findings }
+            }
             Err(finding) => {
                 if findings.is_empty() {
                     findings.push((Reason::Invalid, finding));
                 }
-                let map = serde_json::from_str(body.as_str()).expect("it was encoded from an object");
-                After::Unreadable { map, findings }
+                After::Unreadable { map: spare, findings }
             }
         };
         let replaces = self.slots.get(&key).is_some_and(|slot| slot.replaces);
@@ -203,7 +233,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn delete(&mut self, operation: usize, key: Key) {
-        self.slots.insert(key, Slot { operation, after: After::Gone, replaces: false });
+        self.slots.insert(key, Slot::gone(operation));
     }
 
     /// Whether the transaction has already deleted what was there before it.
@@ -234,9 +264,7 @@ impl<'a> Draft<'a> {
         }
         let mut buried: BTreeMap<Key, Slot> = BTreeMap::new();
         for (operation, tombstone) in graves {
-            let (key, body) = (Tombstone::key(tombstone.dns.as_str()), tombstone.canonical());
-            let after = After::Read { entry: Entry::Tombstone(tombstone), body, findings: Vec::new() };
-            buried.insert(key, Slot { operation, after, replaces: false });
+            buried.insert(Tombstone::key(tombstone.dns.as_str()), Slot::made(operation, Entry::Tombstone(tombstone)));
         }
         for (key, slot) in &self.slots {
             let After::Read { entry: Entry::Cluster(cluster), .. } = &slot.after else { continue };
@@ -256,7 +284,7 @@ impl<'a> Draft<'a> {
             if slot.replaces {
                 buried.remove(&grave);
                 if stands {
-                    buried.insert(grave, Slot { operation: slot.operation, after: After::Gone, replaces: false });
+                    buried.insert(grave, Slot::gone(slot.operation));
                 }
             } else {
                 let message = format!(
@@ -276,7 +304,7 @@ impl<'a> Draft<'a> {
         let mut changed = check::Changed::default();
         for (key, slot) in std::mem::take(&mut self.slots) {
             let operation = slot.operation;
-            let (after, body) = match slot.after {
+            let (entry, body) = match slot.after {
                 After::Gone => (None, None),
                 After::Unreadable { findings, .. } => {
                     self.report(operation, &key, findings);
@@ -285,16 +313,16 @@ impl<'a> Draft<'a> {
                 }
                 After::Read { entry, body, findings } => {
                     self.report(operation, &key, findings);
-                    let hash = hash::entry(&key, body.as_str());
-                    (Some((entry, hash)), Some(body))
+                    (Some(entry), Some(body))
                 }
             };
-            if self.before.hash_of(&key) == after.as_ref().map(|(_, hash)| *hash) {
+            let change = Change::new(key, body);
+            if self.before.hash_of(change.key()).unwrap_or_default() == change.hash() {
                 continue;
             }
-            changed.keys.push((operation, key.clone()));
-            steps.push(Step { key: key.clone(), after });
-            changes.push(Change { key, after: body });
+            changed.keys.push((operation, change.key().clone()));
+            steps.push(Step { key: change.key().clone(), after: entry.map(|entry| (entry, change.hash())) });
+            changes.push(change);
         }
         let kinds = self.kinds_changed.then(|| self.kinds.clone());
         let next = self.before.advance(Stamp { revision, commit }, kinds, steps);
@@ -311,6 +339,13 @@ impl<'a> Draft<'a> {
             self.violations.add(operation, Some(key), reason, finding);
         }
     }
+}
+
+/// The object with what was kept apart put back.
+fn whole(map: &Map<String, Value>, kept: Option<&Kept>) -> Map<String, Value> {
+    let mut whole = kept.map_or_else(Map::new, |kept| kept.from.to_map_without(|member| !kept.holds(member)));
+    whole.extend(map.clone());
+    whole
 }
 
 fn dns_taken(cluster: &Cluster, by: &str) -> Finding {

@@ -66,7 +66,7 @@ pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result
     let revision = state.head().revision.next();
     let outcome = draft.finish(revision, origin.commit)?;
 
-    let changed: Vec<_> = outcome.changes.iter().map(|change| &change.key).collect();
+    let changed: Vec<_> = outcome.changes.iter().map(Change::key).collect();
     let removals = Removals::between(state, &outcome.next, &changed, &outcome.named);
     let confirmed = transaction.confirm.map(|digest| digest == removals.digest());
     let unconfirmed = match confirmed {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::draft::Draft;
+use crate::document::PATCHES;
 use crate::ids::{CLUSTERS, DECOMMISSIONED, Id, KINDS, Key, KindName, Revision};
 use crate::kind::{Kind, Shape};
 use crate::patch::{Patch, SpeltOut};
@@ -84,7 +85,7 @@ fn create(draft: &mut Draft<'_>, n: usize, kind: &str, body: &Value, replaces: b
     if kind.shape() == Shape::Cluster && draft.has_deleted(&key) {
         return Err(invalid(Some(&key), "a cluster cannot be decommissioned and made again in one transaction; make two"));
     }
-    draft.write(n, &kind, key.clone(), map);
+    draft.write(n, &kind, key.clone(), map, None);
     if replaces {
         draft.may_replace_decommissioned(&key);
     }
@@ -97,7 +98,7 @@ fn put(draft: &mut Draft<'_>, n: usize, kind: &str, id: &str, body: &Value, expe
     require(draft, &kind, &key, expect)?;
     let mut map = object(Some(&key), body)?;
     map.entry("id").or_insert_with(|| id.into());
-    draft.write(n, &kind, key, map);
+    draft.write(n, &kind, key, map, None);
     Ok(())
 }
 
@@ -147,7 +148,11 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
         Shape::Component | Shape::Definition => Vec::new(),
     };
     for key in keys {
-        let Some(mut map) = draft.document(&key) else { continue };
+        let opened = match kind.shape() {
+            Shape::Cluster => draft.cluster(&key, |member| patch.touches(member)),
+            Shape::Component | Shape::Definition => draft.document(&key).map(|map| (map, None)),
+        };
+        let Some((mut map, kept)) = opened else { continue };
         let refused = |finding| Refusal { key: Some(key.clone()), reason: Reason::Invalid, finding };
         let spelt = patch.change(&mut map, &references).map_err(refused)?;
         for spelt in spelt {
@@ -163,7 +168,7 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
                 draft.named.references.insert((key.id.clone(), KindName::from(&*spelt.kind), Id::from(&*spelt.id)));
             }
         }
-        draft.write(n, &kind, key, map);
+        draft.write(n, &kind, key, map, kept.as_ref());
     }
     Ok(())
 }
@@ -202,12 +207,13 @@ fn on_references(
     let mut hits = 0;
     let first = keys[0].clone();
     for key in keys {
-        let Some(mut map) = draft.document(&key) else { continue };
+        let touched = |member: &str| member == kind.name().as_str() || (member == PATCHES && kind.shape() == Shape::Component);
+        let Some((mut map, kept)) = draft.cluster(&key, touched) else { continue };
         let list = map.entry(kind.name().as_str()).or_insert_with(|| Value::Array(Vec::new()));
         let at = list.as_array().and_then(|list| list.iter().position(|reference| reference["id"] == id));
         if change(draft, &key, spelt_by_id, &mut map, at)? {
             hits += 1;
-            draft.write(n, &cluster_kind, key, map);
+            draft.write(n, &cluster_kind, key, map, kept.as_ref());
         }
     }
     if hits == 0 {
@@ -286,7 +292,7 @@ fn remove_reference(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &s
 
 /// Patches for a component that a cluster no longer has would be refused; they go with it, and it is said.
 fn drop_patches(draft: &mut Draft<'_>, key: &Key, map: &mut Map<String, Value>, component: &str) {
-    let dropped = map.get_mut("patches").and_then(Value::as_object_mut).and_then(|patches| patches.remove(component));
+    let dropped = map.get_mut(PATCHES).and_then(Value::as_object_mut).and_then(|patches| patches.remove(component));
     if dropped.is_some() {
         draft.warnings.push(format!("the patches of `{}` for `{component}` were removed with it", key.id));
     }

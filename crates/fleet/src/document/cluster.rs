@@ -3,11 +3,13 @@
 //! There may be a hundred thousand of them, so it is kept small: names are shared, a reference without overrides is one
 //! pointer pair, and patches are held once, as the very bytes that are sent.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
-use super::component::{ids_to_value, take_ids};
+use super::component::take_ids;
 use super::{Fields, Interner, require_text, take, take_flag, take_text};
-use crate::canonical;
+use crate::canonical::{self, Canonical};
 use crate::ids::{Dns, Id, KindName, PLATFORM_COMPONENTS};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
@@ -94,17 +96,18 @@ impl Patches {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = ComponentPatches<'_>> {
-        let mut start = 0;
-        self.index.iter().map(move |entry| {
-            let (middle, end) = (entry.patches_end as usize, entry.values_end as usize);
-            let (patches, values) = (&self.text[start..middle], &self.text[middle..end]);
-            start = end;
-            ComponentPatches { component: &entry.component, patches, values }
-        })
+        (0..self.index.len()).map(|n| self.nth(n))
     }
 
     pub(crate) fn get(&self, component: &str) -> Option<ComponentPatches<'_>> {
-        self.iter().find(|of| of.component.as_str() == component)
+        self.index.binary_search_by(|of| of.component.as_str().cmp(component)).ok().map(|n| self.nth(n))
+    }
+
+    fn nth(&self, n: usize) -> ComponentPatches<'_> {
+        let start = n.checked_sub(1).map_or(0, |before| self.index[before].values_end as usize);
+        let PatchesOf { component, patches_end, values_end } = &self.index[n];
+        let (middle, end) = (*patches_end as usize, *values_end as usize);
+        ComponentPatches { component, patches: &self.text[start..middle], values: &self.text[middle..end] }
     }
 
     /// How many bytes all of it is.
@@ -118,6 +121,22 @@ impl ComponentPatches<'_> {
         let map: std::collections::BTreeMap<String, String> =
             serde_json::from_str(self.patches).expect("it was encoded from a map of strings");
         map.into_iter().collect()
+    }
+}
+
+/// The member of a cluster's document that holds its patches.
+pub(crate) const PATCHES: &str = "patches";
+
+/// Members of a cluster's document, of its reference arrays and its patches, that a change does not touch: they are taken over as
+/// they are, without being taken apart and put together again.
+pub(crate) struct Kept {
+    pub(crate) from: Cluster,
+    pub(crate) members: Vec<Box<str>>,
+}
+
+impl Kept {
+    pub(crate) fn holds(&self, member: &str) -> bool {
+        self.members.iter().any(|kept| **kept == *member)
     }
 }
 
@@ -137,30 +156,50 @@ pub struct Cluster {
     /// What selectors select by, sorted by key.
     pub labels: Option<Box<[(Box<str>, Box<str>)]>>,
     /// The components it runs, sorted by id.
-    pub components: Box<[Reference<ComponentOverrides>]>,
+    pub components: Arc<[Reference<ComponentOverrides>]>,
     /// Its references to every other kind, sorted by kind and id. A kind that it refers to nowhere is absent.
-    pub references: Box<[(KindName, Box<[Reference<Fields>]>)]>,
-    pub(crate) patches: Patches,
+    pub references: Box<[(KindName, Arc<[Reference<Fields>]>)]>,
+    pub(crate) patches: Arc<Patches>,
     /// Whatever else the document has.
     pub rest: Fields,
 }
 
 impl Cluster {
-    pub(crate) fn decode(mut map: Map<String, Value>, kinds: &Kinds, names: &mut Interner<'_>) -> Result<Self, Finding> {
+    /// Reads a cluster from its object; what is kept of an earlier version is not in the object.
+    pub(crate) fn decode(
+        mut map: Map<String, Value>,
+        kept: Option<&Kept>,
+        kinds: &Kinds,
+        names: &mut Interner<'_>,
+    ) -> Result<Self, Finding> {
         let id = Id::from(&*require_text(&mut map, "id")?);
-        let components = take(&mut map, PLATFORM_COMPONENTS, "a list of references", |array| {
-            references(array, PLATFORM_COMPONENTS, names, component_overrides)
-        })?;
+        let kept_of = |member: &str| kept.filter(|kept| kept.holds(member)).map(|kept| &kept.from);
+        let components = match kept_of(PLATFORM_COMPONENTS) {
+            Some(from) => Some(from.components.clone()),
+            None => take(&mut map, PLATFORM_COMPONENTS, "a list of references", |array| {
+                references(array, PLATFORM_COMPONENTS, names, component_overrides)
+            })?,
+        };
         let mut others = Vec::new();
         for kind in kinds.referable().filter(|kind| kind.shape() == Shape::Definition) {
             let name = kind.name().as_str();
-            let found = take(&mut map, name, "a list of references", |array| {
-                references(array, name, names, |map, _| Some(Fields::of(map)))
-            })?;
+            let found = match kept_of(name) {
+                Some(from) => from.references.iter().find(|(kind, _)| kind.as_str() == name).map(|(_, found)| found.clone()),
+                None => take(&mut map, name, "a list of references", |array| {
+                    references(array, name, names, |map, _| Some(Fields::of(map)))
+                })?,
+            };
             if let Some(found) = found.filter(|found| !found.is_empty()) {
                 others.push((kind.name().clone(), found));
             }
         }
+        let patches = match kept_of(PATCHES) {
+            Some(from) => Some(from.patches.clone()),
+            None => take(&mut map, PATCHES, "a map of maps of strings", |patches| match patches {
+                Value::Object(patches) => Patches::of(patches, names).map(Arc::new),
+                _ => None,
+            })?,
+        };
         Ok(Self {
             id,
             dns: Dns::from(&*require_text(&mut map, "cluster_dns")?),
@@ -173,40 +212,46 @@ impl Cluster {
             })?,
             components: components.unwrap_or_default(),
             references: others.into(),
-            patches: take(&mut map, "patches", "a map of maps of strings", |patches| match patches {
-                Value::Object(patches) => Patches::of(patches, names),
-                _ => None,
-            })?
-            .unwrap_or_default(),
+            patches: patches.unwrap_or_default(),
             rest: Fields::of(map),
         })
     }
 
+    pub(crate) fn canonical(&self) -> Canonical {
+        Canonical::stored(self.encode(|_| false))
+    }
+
+    /// The document as an object, but for the members that are left out.
+    pub(crate) fn to_map_without(&self, left_out: impl Fn(&str) -> bool) -> Map<String, Value> {
+        serde_json::from_str(&self.encode(left_out)).expect("it was encoded as an object")
+    }
+
     pub(crate) fn to_map(&self) -> Map<String, Value> {
-        let mut map = Map::new();
-        self.rest.put_into(&mut map);
-        let mut put = |name: &str, value: Value| map.insert(name.to_owned(), value);
-        put("id", self.id.as_str().into());
-        put("cluster_dns", self.dns.as_str().into());
-        put("cluster_name", (*self.name).into());
-        put("environment", self.environment.as_str().into());
-        if let Some(protected) = self.protected {
-            put("protected", protected.into());
-        }
-        if let Some(labels) = &self.labels {
-            put("labels", labels.iter().map(|(key, value)| (key.to_string(), Value::from(&**value))).collect());
-        }
+        self.to_map_without(|_| false)
+    }
+
+    fn encode(&self, left_out: impl Fn(&str) -> bool) -> String {
+        let mut members: Vec<(&str, Member<'_>)> = vec![
+            ("cluster_dns", Member::Text(self.dns.as_str())),
+            ("cluster_name", Member::Text(&self.name)),
+            ("environment", Member::Text(self.environment.as_str())),
+            ("id", Member::Text(self.id.as_str())),
+        ];
+        members.extend(self.labels.as_deref().map(|labels| ("labels", Member::Labels(labels))));
+        members.extend(self.protected.map(|protected| ("protected", Member::Json(if protected { "true" } else { "false" }))));
+        members.extend(self.rest.iter().map(|(name, text)| (name, Member::Json(text))));
         if !self.components.is_empty() {
-            put(PLATFORM_COMPONENTS, self.components.iter().map(component_reference).collect());
+            members.push((PLATFORM_COMPONENTS, Member::Components(&self.components)));
         }
-        for (kind, references) in &self.references {
-            put(kind.as_str(), references.iter().map(definition_reference).collect());
+        members.extend(self.references.iter().map(|(kind, found)| (kind.as_str(), Member::References(found))));
+        if !self.patches.index.is_empty() {
+            members.push((PATCHES, Member::Patches(&self.patches)));
         }
-        let patches: Map<String, Value> = self.patches.iter().map(|of| (of.component.to_string(), patches_value(of))).collect();
-        if !patches.is_empty() {
-            put("patches", patches.into());
-        }
-        map
+        members.retain(|(name, _)| !left_out(name));
+        members.sort_unstable_by_key(|(name, _)| *name);
+        let mut text = String::with_capacity(256 + 64 * self.components.len() + self.patches.len());
+        object(&mut text, members, |text, member| member.write(text));
+        text
     }
 
     /// Its references to a kind other than components.
@@ -227,6 +272,14 @@ impl Cluster {
         components.chain(self.references_to(kind).iter().map(|reference| (&reference.id, true)))
     }
 
+    /// Whether it has an input, and whether that is installed.
+    pub(crate) fn input(&self, kind: &str, id: &Id) -> Option<bool> {
+        if kind == PLATFORM_COMPONENTS {
+            return self.component(id.as_str()).map(Reference::enabled);
+        }
+        self.references_to(kind).binary_search_by(|reference| reference.id.cmp(id)).is_ok().then_some(true)
+    }
+
     /// Whether it refers to a document, as a reference or as a dependency that it sets itself.
     pub fn refers_to(&self, kind: &str, id: &str) -> bool {
         match kind {
@@ -236,6 +289,18 @@ impl Cluster {
             }
             _ => self.references_to(kind).binary_search_by(|reference| reference.id.as_str().cmp(id)).is_ok(),
         }
+    }
+
+    /// Whether it refers to the very same documents as another version of it.
+    pub(crate) fn refers_alike(&self, other: &Self) -> bool {
+        fn ids<O>(references: &[Reference<O>]) -> impl Iterator<Item = &Id> {
+            references.iter().map(|reference| &reference.id)
+        }
+        let own = |cluster: &Self| cluster.components.iter().filter_map(|r| r.own_dependencies().map(<[Id]>::to_vec)).collect::<Vec<_>>();
+        ids(&self.components).eq(ids(&other.components))
+            && self.references.len() == other.references.len()
+            && self.references.iter().zip(&other.references).all(|((a, these), (b, those))| a == b && ids(these).eq(ids(those)))
+            && own(self) == own(other)
     }
 
     /// A label's value.
@@ -255,7 +320,7 @@ fn references<O>(
     kind: &str,
     names: &mut Interner<'_>,
     read: impl Fn(Map<String, Value>, &mut Interner<'_>) -> Option<O>,
-) -> Option<Box<[Reference<O>]>> {
+) -> Option<Arc<[Reference<O>]>> {
     let Value::Array(items) = array else { return None };
     let mut references = Vec::with_capacity(items.len());
     for item in items {
@@ -277,31 +342,75 @@ fn component_overrides(mut map: Map<String, Value>, names: &mut Interner<'_>) ->
     })
 }
 
-fn component_reference(reference: &Reference<ComponentOverrides>) -> Value {
-    let mut map = Map::new();
-    if let Some(overrides) = &reference.overrides {
-        overrides.rest.put_into(&mut map);
-        let mut put = |name: &str, value: Option<Value>| value.and_then(|value| map.insert(name.to_owned(), value));
-        put("enabled", overrides.enabled.map(Value::from));
-        put("oci_tag", overrides.oci_tag.as_deref().map(Value::from));
-        put("component_path", overrides.component_path.as_deref().map(Value::from));
-        put("depends_on", overrides.depends_on.as_deref().map(ids_to_value));
-    }
-    map.insert("id".to_owned(), reference.id.as_str().into());
-    map.into()
+/// A member of a cluster's document, before it is written.
+enum Member<'a> {
+    Text(&'a str),
+    Json(&'a str),
+    Labels(&'a [(Box<str>, Box<str>)]),
+    Ids(&'a [Id]),
+    Components(&'a [Reference<ComponentOverrides>]),
+    References(&'a [Reference<Fields>]),
+    Patches(&'a Patches),
 }
 
-fn definition_reference(reference: &Reference<Fields>) -> Value {
-    let mut map = Map::new();
-    if let Some(overrides) = &reference.overrides {
-        overrides.put_into(&mut map);
+impl Member<'_> {
+    fn write(self, text: &mut String) {
+        match self {
+            Self::Text(value) => canonical::push_string(text, value),
+            Self::Json(json) => text.push_str(json),
+            Self::Labels(labels) => object(text, labels.iter().map(|(key, value)| (&**key, &**value)), canonical::push_string),
+            Self::Ids(ids) => list(text, ids, |text, id| canonical::push_string(text, id.as_str())),
+            Self::Patches(patches) => {
+                object(text, patches.iter().map(|of| (of.component.as_str(), of.patches)), |text, json| text.push_str(json));
+            }
+            Self::References(references) => list(text, references, |text, Reference { id, overrides }| {
+                let overrides = overrides.as_deref().into_iter().flat_map(Fields::iter);
+                let members = overrides.map(|(name, json)| (name, Member::Json(json)));
+                reference(text, id, members.collect());
+            }),
+            Self::Components(references) => list(text, references, |text, Reference { id, overrides }| {
+                let mut members = Vec::new();
+                if let Some(overrides) = overrides {
+                    members.extend(overrides.rest.iter().map(|(name, json)| (name, Member::Json(json))));
+                    members.extend(overrides.enabled.map(|on| ("enabled", Member::Json(if on { "true" } else { "false" }))));
+                    members.extend(overrides.oci_tag.as_deref().map(|tag| ("oci_tag", Member::Text(tag))));
+                    members.extend(overrides.component_path.as_deref().map(|path| ("component_path", Member::Text(path))));
+                    members.extend(overrides.depends_on.as_deref().map(|ids| ("depends_on", Member::Ids(ids))));
+                }
+                reference(text, id, members);
+            }),
+        }
     }
-    map.insert("id".to_owned(), reference.id.as_str().into());
-    map.into()
 }
 
-fn patches_value(of: ComponentPatches<'_>) -> Value {
-    serde_json::from_str(of.patches).expect("it was encoded from a value")
+fn reference<'a>(text: &mut String, id: &'a Id, mut members: Vec<(&'a str, Member<'a>)>) {
+    members.push(("id", Member::Text(id.as_str())));
+    members.sort_unstable_by_key(|(name, _)| *name);
+    object(text, members, |text, member| member.write(text));
+}
+
+fn object<'a, V>(text: &mut String, members: impl IntoIterator<Item = (&'a str, V)>, mut write: impl FnMut(&mut String, V)) {
+    text.push('{');
+    for (n, (name, value)) in members.into_iter().enumerate() {
+        if n > 0 {
+            text.push(',');
+        }
+        canonical::push_string(text, name);
+        text.push(':');
+        write(text, value);
+    }
+    text.push('}');
+}
+
+fn list<T>(text: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T)) {
+    text.push('[');
+    for (n, item) in items.iter().enumerate() {
+        if n > 0 {
+            text.push(',');
+        }
+        write(text, item);
+    }
+    text.push(']');
 }
 
 /// Brings an object into the one form that its meaning has: no `null`, references and dependencies sorted, no empty
@@ -315,10 +424,10 @@ pub(crate) fn normalise(kind: &Kind, kinds: &Kinds, map: &mut Map<String, Value>
             for kind in kinds.referable() {
                 normalise_references(kind, map, findings);
             }
-            if let Some(Value::Object(patches)) = map.get_mut("patches") {
+            if let Some(Value::Object(patches)) = map.get_mut(PATCHES) {
                 patches.retain(|_, of| of.as_object().is_none_or(|of| !of.is_empty()));
                 if patches.is_empty() {
-                    map.remove("patches");
+                    map.remove(PATCHES);
                 }
             }
         }

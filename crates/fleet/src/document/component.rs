@@ -124,6 +124,6 @@ pub(super) fn take_ids(
     })
 }
 
-pub(super) fn ids_to_value(ids: &[Id]) -> Value {
+fn ids_to_value(ids: &[Id]) -> Value {
     ids.iter().map(|id| Value::from(id.as_str())).collect()
 }

@@ -22,6 +22,10 @@ impl Fields {
         }
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, text)| (&**name, &**text))
+    }
+
     /// The JSON text of a field.
     pub fn get(&self, name: &str) -> Option<&str> {
         let at = self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok()?;

@@ -12,7 +12,7 @@ mod tombstone;
 use serde_json::{Map, Value};
 
 pub use cluster::{Cluster, ComponentOverrides, Reference};
-pub(crate) use cluster::{ComponentPatches, normalise};
+pub(crate) use cluster::{ComponentPatches, Kept, PATCHES, normalise};
 pub use component::{Component, Delivery};
 pub use definition::Definition;
 pub use fields::Fields;
