@@ -60,6 +60,11 @@ impl Loader {
         Ok(())
     }
 
+    /// The digest of what was taken so far.
+    pub fn digest(&self) -> StateDigest {
+        self.state.digest()
+    }
+
     fn put(&mut self, row: Row, entry: Entry) {
         let hash = hash::entry(&row.key, row.body.as_str());
         self.state.put(row.key, entry, row.revision, row.uid, hash);
@@ -73,7 +78,7 @@ impl Loader {
         digest: StateDigest,
         recent: impl IntoIterator<Item = (Timestamp, Tally)>,
     ) -> Result<State, Diverged> {
-        if self.state.digest() != digest {
+        if self.digest() != digest {
             return Err(Diverged::State);
         }
         // As a replay would have left it: forgotten up to the last commit.

@@ -99,7 +99,9 @@ fn component_findings(next: &State, component: &Component, unreadable: &BTreeSet
         }
     }
     let dependencies = |id: &Id| next.component(id.as_str()).map(|component| component.doc.dependencies());
-    if let Some(cycle) = cluster::cycle_through(&component.id, dependencies) {
+    if !component.dependencies().contains(&component.id)
+        && let Some(cycle) = cluster::cycle_through(&component.id, dependencies)
+    {
         findings.push(Finding::new(Pointer::to("depends_on"), format!("the dependencies go round in a circle: {cycle}")));
     }
     findings

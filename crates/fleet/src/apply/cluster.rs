@@ -179,18 +179,11 @@ pub(super) fn cycle_through<'a>(start: &'a Id, dependencies: impl Fn(&Id) -> Opt
     while let Some(at) = open.pop() {
         for next in dependencies(at).unwrap_or_default() {
             if next == start {
-                let mut words = vec![start.as_str(), at.as_str()];
-                let mut at = at;
-                while let Some(previous) = came_from.get(at) {
-                    words.push(previous.as_str());
-                    at = previous;
+                let mut way = vec![start, at];
+                while let Some(previous) = way.last().and_then(|at| came_from.get(at)) {
+                    way.push(previous);
                 }
-                if at != start {
-                    words.push(start.as_str());
-                }
-                words.reverse();
-                words.dedup();
-                return Some(words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" → "));
+                return Some(way.iter().rev().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(" → "));
             }
             if !came_from.contains_key(next) {
                 came_from.insert(next, at);

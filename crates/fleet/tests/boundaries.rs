@@ -1,0 +1,122 @@
+//! The limits of the Flux Operator, to the byte: the write that would cross one is refused.
+
+mod common;
+
+use common::*;
+use fleet::{MAX_INPUTS, MAX_SENT, MAX_STORED, Reason};
+use serde_json::{Value, json};
+
+/// A cluster that gets `notes` of the kind `tinies`, one for each.
+fn holder(fleet: &mut Fleet, notes: &[String]) -> Result<fleet::Applied, fleet::Rejection> {
+    let create_note = |(n, note): (usize, &String)| create("tinies", json!({"id": format!("n{n}"), "note": note}));
+    let mut body = cluster("holder");
+    body["tinies"] = (0..notes.len()).map(|n| json!({"id": format!("n{n}")})).collect::<Value>();
+    let mut operations = vec![tiny_kind(&json!({"note": {"type": "string"}}))];
+    operations.extend(notes.iter().enumerate().map(create_note));
+    operations.push(create("clusters", body));
+    fleet.try_apply(operations)
+}
+
+fn bytes(fleet: &Fleet) -> usize {
+    match fleet::render(&fleet.state, "holder.k8s.example.com", "tinies") {
+        fleet::Answer::Inputs(inputs) => inputs.body().len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Notes that make the answer exactly that many bytes, the last one to be filled with `filler`.
+fn notes_for(target: usize, filler: &str) -> Vec<String> {
+    const NOTES: usize = 20;
+    let mut probe = Fleet::empty();
+    let empty = vec![String::new(); NOTES];
+    holder(&mut probe, &empty).expect("small");
+    let missing = target - bytes(&probe);
+    let each = missing / NOTES / filler.len() * filler.len();
+    let mut notes = vec![filler.repeat(each / filler.len()); NOTES];
+    notes[0].push_str(&"x".repeat(missing - each * NOTES));
+    notes
+}
+
+#[test]
+fn ten_thousand_inputs_are_accepted_and_one_more_is_not() {
+    let mut fleet = Fleet::empty();
+    let ids: Vec<String> = (0..=MAX_INPUTS).map(|n| format!("n{n}")).collect();
+    let mut operations = vec![tiny_kind(&json!({}))];
+    operations.extend(ids.iter().map(|id| create("tinies", json!({"id": id}))));
+    let mut body = json!({"id": "holder", "cluster_name": "h", "cluster_dns": "holder.k8s.example.com", "environment": "dev"});
+    body["tinies"] = ids[..MAX_INPUTS].iter().map(|id| json!({"id": id})).collect::<Value>();
+    operations.push(create("clusters", body));
+    fleet.accept(operations);
+    assert_eq!(fleet.ids("holder", "tinies").len(), 10_000);
+
+    let rejection = fleet.reject(vec![assign("holder", "tinies", &ids[MAX_INPUTS], json!(null))]);
+    assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
+    let message = &rejection.violations()[0].message;
+    assert!(message.starts_with("the tinies of the cluster `holder` would be 10001 inputs and "), "{message}");
+}
+
+#[test]
+fn an_answer_of_921_600_bytes_is_accepted_and_one_more_is_not() {
+    let mut fleet = Fleet::empty();
+    let mut notes = notes_for(MAX_SENT, "y");
+    holder(&mut fleet, &notes).expect("exactly the limit");
+    assert_eq!(bytes(&fleet), 921_600);
+    // One byte more, through the definition: the cluster's own document does not change.
+    notes[0].push('x');
+    let rejection = fleet.reject(vec![put("tinies", "n0", json!({"note": notes[0]}))]);
+    assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
+    let message = &rejection.violations()[0].message;
+    assert!(message.starts_with("on the cluster `holder`: the tinies of the cluster `holder` would be 20 inputs and 921601 bytes"), "{message}");
+    // And through the cluster: an override.
+    let rejection = fleet.reject(vec![assign("holder", "tinies", "n0", json!({"note": notes[0]}))]);
+    assert_eq!((rejection.reason(), rejection.violations()[0].pointer.as_str()), (Some(&Reason::TooLarge), "/tinies"));
+    // And through the kind: a default that every input gets.
+    let rejection = fleet.reject(vec![tiny_kind(&json!({"note": {"type": "string"}, "z": {"type": "string"}}))]);
+    assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
+}
+
+#[test]
+fn angle_brackets_and_ampersands_are_counted_as_the_six_bytes_that_they_become() {
+    for (filler, six) in [("<", 5), (">", 5), ("&", 5), ("\u{2028}", 3), ("\u{2029}", 3)] {
+        let mut probe = Fleet::empty();
+        holder(&mut probe, &vec![String::new(); 4]).expect("small");
+        // As many as fit, and the rest in plain characters.
+        let room = MAX_STORED - bytes(&probe);
+        let each_stored = filler.len() + six;
+        let count = room / each_stored;
+        let plain = room - count * each_stored;
+        let mut notes: Vec<String> = (0..4).map(|n| filler.repeat(count / 4 + usize::from(n < count % 4))).collect();
+        notes[3].push_str(&"x".repeat(plain));
+        if notes.iter().any(|note| note.len() > 60_000) {
+            notes = notes.iter().flat_map(|note| split(note, 8)).collect();
+            let mut probe = Fleet::empty();
+            holder(&mut probe, &vec![String::new(); notes.len()]).expect("small");
+            let over = bytes(&probe) - (MAX_STORED - room);
+            shorten(&mut notes, filler, each_stored, over);
+        }
+        let mut fleet = Fleet::empty();
+        holder(&mut fleet, &notes).unwrap_or_else(|rejection| panic!("{filler:?}: {rejection:#?}"));
+        notes[0].push('x');
+        let rejection = holder(&mut Fleet::empty(), &notes).expect_err("one byte more");
+        assert_eq!(rejection.reason(), Some(&Reason::TooLarge), "{filler:?}");
+        let message = &rejection.violations()[0].message;
+        assert!(message.contains("(1048577 as the Flux Operator stores them)"), "{filler:?}: {message}");
+    }
+}
+
+fn split(note: &str, parts: usize) -> Vec<String> {
+    let characters: Vec<char> = note.chars().collect();
+    characters.chunks(characters.len().div_ceil(parts)).map(|part| part.iter().collect()).collect()
+}
+
+/// Takes away what the frames of more inputs need, to the byte.
+fn shorten(notes: &mut [String], filler: &str, each_stored: usize, over: usize) {
+    let fewer = over.div_ceil(each_stored);
+    for n in 0..fewer {
+        let at = n % notes.len();
+        let note = &mut notes[at];
+        let last = note.rfind(filler).expect("there are many");
+        note.replace_range(last..last + filler.len(), "");
+    }
+    notes[1].push_str(&"x".repeat(fewer * each_stored - over));
+}

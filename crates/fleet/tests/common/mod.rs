@@ -1,0 +1,209 @@
+//! A fleet to try things on. Each test builds what it needs; this only spares the words around it.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part of it")]
+
+use std::sync::Arc;
+
+use fleet::{
+    Answer, Applied, CommitId, Kind, Operation, Origin, Patch, Policy, Rejection, RemovalsDigest, State, Target, Timestamp,
+    Transaction, apply, render,
+};
+use serde_json::{Value, json};
+
+/// A fleet, and a clock that stands still until it is told.
+pub struct Fleet {
+    pub state: State,
+    pub policy: Policy,
+    pub now: i64,
+    commits: u128,
+}
+
+pub fn origin(commit: u128, time: i64) -> Origin {
+    Origin { commit: CommitId(commit), time: Timestamp(time), actor: "tester".into(), reason: None, request: None }
+}
+
+impl Fleet {
+    /// The shipped kinds and nothing else.
+    pub fn empty() -> Self {
+        let mut fleet = Self { state: State::empty(), policy: Policy::default(), now: 1_800_000_000_000, commits: 0 };
+        fleet.accept(Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect());
+        fleet
+    }
+
+    /// Two clusters, six components, three namespaces, two rolebindings.
+    pub fn small() -> Self {
+        let mut fleet = Self::empty();
+        let helm = |id: &str, depends_on: Value| {
+            let url = "https://charts.example.com";
+            json!({"id": id, "component_path": id, "oci_url": url, "oci_tag": "1.0.0", "depends_on": depends_on})
+        };
+        let kustomize = |id: &str, env: bool| {
+            let path = format!("core/{id}/1.0.0");
+            json!({"id": id, "component_path": path, "oci_url": "oci://registry.example.com/platform", "oci_tag": "v1.0.0", "cluster_env_enabled": env})
+        };
+        fleet.accept(vec![
+            create("platform_components", helm("cert-manager", json!([]))),
+            create("platform_components", helm("traefik", json!(["cert-manager"]))),
+            create("platform_components", helm("podinfo", json!([]))),
+            create("platform_components", helm("grafana", json!([]))),
+            create("platform_components", kustomize("policies", true)),
+            create("platform_components", kustomize("logging", false)),
+            create("namespaces", json!({"id": "team-a", "labels": {"team": "a"}})),
+            create("namespaces", json!({"id": "team-b"})),
+            create("namespaces", json!({"id": "team-c", "annotations": {"example.com/owner": "c"}})),
+            create("rolebindings", json!({"id": "viewers", "role": "view", "subjects": [{"kind": "Group", "name": "all"}]})),
+            create("rolebindings", json!({"id": "deployer", "role": "edit", "subjects": [{"kind": "ServiceAccount", "name": "ci", "namespace": "team-a"}]})),
+            create("clusters", json!({
+                "id": "dev-1", "cluster_name": "dev one", "cluster_dns": "dev-1.k8s.example.com", "environment": "dev",
+                "labels": {"region": "eu"},
+                "platform_components": [{"id": "cert-manager"}, {"id": "grafana"}, {"id": "podinfo"}, {"id": "policies"}, {"id": "traefik"}],
+                "namespaces": [{"id": "team-a"}, {"id": "team-b"}, {"id": "team-c"}],
+                "rolebindings": [{"id": "viewers"}],
+                "patches": {"podinfo": {"replicaCount": "2", "ui.message": "hello"}, "policies": {"LEVEL": "strict"}},
+            })),
+            create("clusters", json!({
+                "id": "prod-1", "cluster_name": "prod-1", "cluster_dns": "prod-1.k8s.example.com", "environment": "prod",
+                "labels": {"region": "us", "legacy": ""},
+                "platform_components": [{"id": "cert-manager"}, {"id": "grafana", "oci_tag": "0.9.0"}, {"id": "policies"}],
+                "namespaces": [{"id": "team-a", "labels": {"team": "a", "tier": "gold"}}],
+            })),
+        ]);
+        fleet
+    }
+
+    fn transaction(&mut self, operations: Vec<Operation>, confirm: Option<RemovalsDigest>) -> Transaction {
+        self.commits += 1;
+        Transaction { operations, confirm, origin: origin(self.commits, self.now) }
+    }
+
+    pub fn try_apply(&mut self, operations: Vec<Operation>) -> Result<Applied, Rejection> {
+        let transaction = self.transaction(operations, None);
+        let result = apply(&self.state, &self.policy, &transaction);
+        if let Ok(applied) = &result {
+            self.state = applied.next.clone();
+        }
+        result
+    }
+
+    /// Applies what must be accepted.
+    #[track_caller]
+    pub fn accept(&mut self, operations: Vec<Operation>) -> Applied {
+        self.try_apply(operations).unwrap_or_else(|rejection| panic!("rejected: {rejection:#?}"))
+    }
+
+    /// Applies what must be rejected, and shows that nothing happened.
+    #[track_caller]
+    pub fn reject(&mut self, operations: Vec<Operation>) -> Rejection {
+        let before = self.state.clone();
+        match self.try_apply(operations) {
+            Ok(applied) => panic!("accepted: {:#?}", applied.commit),
+            Err(rejection) => {
+                assert_eq!(self.state, before, "a rejected transaction changes nothing");
+                rejection
+            }
+        }
+    }
+
+    /// What is wrong with it: `pointer: message` of each violation.
+    #[track_caller]
+    pub fn complaints(&mut self, operations: Vec<Operation>) -> Vec<String> {
+        let rejection = self.reject(operations);
+        assert!(!rejection.violations().is_empty(), "{rejection:#?}");
+        rejection.violations().iter().map(|v| format!("{}: {}", v.pointer, v.message)).collect()
+    }
+
+    /// Applies what the guard stops, confirmed.
+    #[track_caller]
+    pub fn confirm(&mut self, operations: Vec<Operation>) -> Applied {
+        let Rejection::Confirm { digest, .. } = self.reject(operations.clone()) else { panic!("no confirmation was asked for") };
+        let transaction = self.transaction(operations, Some(digest));
+        let applied = apply(&self.state, &self.policy, &transaction).unwrap_or_else(|rejection| panic!("{rejection:#?}"));
+        self.state = applied.next.clone();
+        applied
+    }
+
+    /// The answer to a poll, as JSON.
+    #[track_caller]
+    pub fn inputs(&self, cluster: &str, path: &str) -> Value {
+        match render(&self.state, &format!("{cluster}.k8s.example.com"), path) {
+            Answer::Inputs(inputs) => serde_json::from_slice::<Value>(inputs.body()).expect("it is JSON")["inputs"].clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// One input of a cluster.
+    #[track_caller]
+    pub fn input(&self, cluster: &str, path: &str, id: &str) -> Value {
+        let inputs = self.inputs(cluster, path);
+        let found = inputs.as_array().expect("a list").iter().find(|input| input["id"] == id);
+        found.unwrap_or_else(|| panic!("no {id} in {inputs:#}")).clone()
+    }
+
+    /// The ids of a cluster's inputs.
+    pub fn ids(&self, cluster: &str, path: &str) -> Vec<String> {
+        let inputs = self.inputs(cluster, path);
+        inputs.as_array().expect("a list").iter().map(|input| input["id"].as_str().expect("a string").to_owned()).collect()
+    }
+
+    pub fn document(&self, kind: &str, id: &str) -> Value {
+        Value::Object(self.state.document(kind, id).unwrap_or_else(|| panic!("no {kind}/{id}")).0)
+    }
+}
+
+pub fn create(kind: &str, body: Value) -> Operation {
+    Operation::Create { kind: kind.into(), body, replace_decommissioned: false }
+}
+
+pub fn put(kind: &str, id: &str, body: Value) -> Operation {
+    Operation::Put { kind: kind.into(), id: id.into(), body, expect: None }
+}
+
+pub fn strategic(kind: &str, id: &str, body: Value) -> Operation {
+    Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Strategic(body) }
+}
+
+pub fn merge(kind: &str, id: &str, body: Value) -> Operation {
+    Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Merge(body) }
+}
+
+pub fn json_patch(kind: &str, id: &str, body: Value) -> Operation {
+    Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Json(body) }
+}
+
+pub fn delete(kind: &str, id: &str) -> Operation {
+    Operation::Delete { kind: kind.into(), target: Target::one(id) }
+}
+
+pub fn assign(cluster: &str, kind: &str, id: &str, overrides: Value) -> Operation {
+    Operation::Assign { clusters: Target::one(cluster), kind: kind.into(), id: id.into(), overrides }
+}
+
+pub fn patch_reference(cluster: &str, kind: &str, id: &str, body: Value) -> Operation {
+    Operation::PatchReference { clusters: Target::one(cluster), kind: kind.into(), id: id.into(), patch: Patch::Strategic(body) }
+}
+
+pub fn unassign(cluster: &str, kind: &str, id: &str) -> Operation {
+    Operation::RemoveReference { clusters: Target::one(cluster), kind: kind.into(), id: id.into() }
+}
+
+pub fn selected(selector: &str) -> Target {
+    Target::Selected(fleet::Selector::parse(selector).expect("a good selector"))
+}
+
+/// A kind of nothing but an id, to make many small inputs of.
+pub fn tiny_kind(extra: &Value) -> Operation {
+    let mut properties = json!({"id": {"type": "string", "format": "dns-label"}});
+    properties.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
+    let file = json!({
+        "kind": "tinies", "apiVersion": "v1", "metadata": {"x-flux": {"shape": "definition", "singular": "tiny"}},
+        "schema": {"type": "array", "key": {"name": "id", "schema": {"type": "string"}}, "items": {"type": "object", "properties": properties, "required": ["id"]}},
+    });
+    Operation::Define(Arc::new(Kind::parse(&file.to_string()).expect("a good kind")))
+}
+
+pub fn cluster(id: &str) -> Value {
+    json!({"id": id, "cluster_name": id, "cluster_dns": format!("{id}.k8s.example.com"), "environment": "dev"})
+}
+
+pub fn component(id: &str) -> Value {
+    json!({"id": id, "component_path": id, "oci_url": "https://charts.example.com", "oci_tag": "1.0.0"})
+}
