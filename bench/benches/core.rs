@@ -4,16 +4,28 @@ use std::hint::black_box;
 
 use bench::{cluster_dns, cluster_id, component_id};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fleet::{Answer, CommitId, Effects, Operation, Origin, Patch, Policy, State, Target, Timestamp, Transaction, apply, render};
+use fleet::{
+    Answer, CommitId, Effects, Operation, Origin, Patch, Policy, State, Target, Timestamp, Transaction,
+    apply, render,
+};
 use serde_json::{Value, json};
 
 fn transaction(operation: Operation) -> Transaction {
-    let origin = Origin { commit: CommitId(7), time: Timestamp(1_900_000_000_000), actor: "bench".into(), ..Origin::default() };
+    let origin = Origin {
+        commit: CommitId(7),
+        time: Timestamp(1_900_000_000_000),
+        actor: "bench".into(),
+        ..Origin::default()
+    };
     Transaction { operations: vec![operation], confirm: None, origin }
 }
 
 fn patch(kind: &str, id: &str, body: Value) -> Transaction {
-    transaction(Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Strategic(body) })
+    transaction(Operation::Patch {
+        kind: kind.into(),
+        target: Target::one(id),
+        patch: Patch::Strategic(body),
+    })
 }
 
 fn accepted(state: &State, transaction: &Transaction) -> fleet::Applied {
@@ -37,17 +49,26 @@ fn core(criterion: &mut Criterion) {
                 || {
                     n += 1;
                     let component = component_id((one(n) * 7) % 100);
-                    patch("clusters", &cluster_id(one(n)), json!({"patches": {component: {"replicaCount": "77"}}}))
+                    patch(
+                        "clusters",
+                        &cluster_id(one(n)),
+                        json!({"patches": {component: {"replicaCount": "77"}}}),
+                    )
                 },
                 |transaction| accepted(&state, &transaction),
                 BatchSize::SmallInput,
             );
         });
-        let catalog_change = patch("platform_components", &component_id(3), json!({"oci_tag": "v2.0.0-longer-than-before"}));
+        let catalog_change =
+            patch("platform_components", &component_id(3), json!({"oci_tag": "v2.0.0-longer-than-before"}));
         group.bench_function(BenchmarkId::new("change the catalog", clusters), |bencher| {
             bencher.iter(|| accepted(&state, &catalog_change));
         });
-        let rewired = patch("platform_components", &component_id(3), json!({"oci_url": "oci://registry.example.com/charts/three"}));
+        let rewired = patch(
+            "platform_components",
+            &component_id(3),
+            json!({"oci_url": "oci://registry.example.com/charts/three"}),
+        );
         group.bench_function(BenchmarkId::new("change a component's source", clusters), |bencher| {
             bencher.iter(|| accepted(&state, &rewired));
         });
@@ -57,19 +78,26 @@ fn core(criterion: &mut Criterion) {
             bencher.iter(|| state.replay(black_box(commit)).expect("it follows"));
         });
         group.bench_function(BenchmarkId::new("effects of a catalog change", clusters), |bencher| {
-            bencher.iter(|| Effects::between(&state, &applied.next, commit.changes.iter().map(fleet::Change::key)));
+            bencher.iter(|| {
+                Effects::between(&state, &applied.next, commit.changes.iter().map(fleet::Change::key))
+            });
         });
 
-        let Answer::Inputs(inputs) = render(&state, &cluster_dns(0), "platform-components") else { panic!("cluster 0 is there") };
+        let Answer::Inputs(inputs) = render(&state, &cluster_dns(0), "platform-components") else {
+            panic!("cluster 0 is there")
+        };
         group.throughput(Throughput::Bytes(inputs.body().len() as u64));
         let names: Vec<String> = (0..1024).map(|n| cluster_dns(one(n))).collect();
         let mut n = 0;
-        group.bench_function(BenchmarkId::new(format!("render {} bytes", inputs.body().len()), clusters), |bencher| {
-            bencher.iter(|| {
-                n += 1;
-                render(&state, black_box(&names[n % names.len()]), "platform-components")
-            });
-        });
+        group.bench_function(
+            BenchmarkId::new(format!("render {} bytes", inputs.body().len()), clusters),
+            |bencher| {
+                bencher.iter(|| {
+                    n += 1;
+                    render(&state, black_box(&names[n % names.len()]), "platform-components")
+                });
+            },
+        );
         group.finish();
     }
 }

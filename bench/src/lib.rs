@@ -22,7 +22,8 @@ const BATCH: usize = 1000;
 /// If they are not.
 pub fn accept(state: &State, operations: Vec<Operation>) -> State {
     let commit = CommitId(u128::from(state.head().revision.0) + 1);
-    let origin = Origin { commit, time: Timestamp(1_800_000_000_000), actor: "bench".into(), ..Origin::default() };
+    let origin =
+        Origin { commit, time: Timestamp(1_800_000_000_000), actor: "bench".into(), ..Origin::default() };
     let transaction = Transaction { operations, confirm: None, origin };
     match apply(state, &Policy::default(), &transaction) {
         Ok(applied) => applied.next,
@@ -36,7 +37,8 @@ fn create(kind: &str, body: Value) -> Operation {
 
 /// A fleet of that many clusters, each with 20 components, 20 namespaces, 10 rolebindings and 20 patch values.
 pub fn fleet(clusters: usize) -> State {
-    let mut operations: Vec<Operation> = Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
+    let mut operations: Vec<Operation> =
+        Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
     operations.extend((0..CHOICE * COMPONENTS).map(|n| create("platform_components", component(n))));
     operations.extend((0..CHOICE * NAMESPACES).map(|n| create("namespaces", namespace(n))));
     operations.extend((0..CHOICE * ROLEBINDINGS).map(|n| create("rolebindings", rolebinding(n))));
@@ -81,7 +83,8 @@ fn namespace(n: usize) -> Value {
 }
 
 fn rolebinding(n: usize) -> Value {
-    let group = json!({"kind": "Group", "name": format!("team-{n}"), "apiGroup": "rbac.authorization.k8s.io"});
+    let group =
+        json!({"kind": "Group", "name": format!("team-{n}"), "apiGroup": "rbac.authorization.k8s.io"});
     json!({"id": format!("binding-{n:03}"), "role": "view", "subjects": [group]})
 }
 
@@ -97,7 +100,9 @@ pub fn cluster(n: usize) -> Value {
         components[0]["oci_tag"] = json!("v1.1.0-rc1");
     }
     let patches: Map<String, Value> = (0..COMPONENTS)
-        .map(|k| (component_id((n * 7 + k) % (CHOICE * COMPONENTS)), json!({"replicaCount": (n % 9).to_string()})))
+        .map(|k| {
+            (component_id((n * 7 + k) % (CHOICE * COMPONENTS)), json!({"replicaCount": (n % 9).to_string()}))
+        })
         .collect();
     json!({
         "id": cluster_id(n),

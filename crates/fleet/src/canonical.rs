@@ -82,7 +82,8 @@ fn members(map: &Map<String, Value>, at: &mut Pointer, findings: &mut Vec<Findin
     for (name, member) in map {
         at.with(name, |at| {
             if let Some(character) = name.chars().find(|c| is_poison(*c)) {
-                findings.push(Finding::new(at.clone(), format!("the name {name:?} has {}", poison(character))));
+                findings
+                    .push(Finding::new(at.clone(), format!("the name {name:?} has {}", poison(character))));
             }
             walk(member, at, findings);
         });
@@ -92,7 +93,10 @@ fn members(map: &Map<String, Value>, at: &mut Pointer, findings: &mut Vec<Findin
 fn walk(value: &Value, at: &mut Pointer, findings: &mut Vec<Finding>) {
     match value {
         Value::Object(_) | Value::Array(_) if at.depth() > MAX_DEPTH => {
-            findings.push(Finding::new(at.clone(), format!("nested too deeply: {MAX_DEPTH} levels are the most")));
+            findings.push(Finding::new(
+                at.clone(),
+                format!("nested too deeply: {MAX_DEPTH} levels are the most"),
+            ));
         }
         Value::Object(map) => members(map, at, findings),
         Value::Array(items) => {
@@ -125,7 +129,8 @@ fn walk(value: &Value, at: &mut Pointer, findings: &mut Vec<Finding>) {
 }
 
 fn is_poison(character: char) -> bool {
-    (character.is_control() && !matches!(character, '\t' | '\n' | '\r')) || matches!(character, '\u{fffe}' | '\u{ffff}')
+    (character.is_control() && !matches!(character, '\t' | '\n' | '\r'))
+        || matches!(character, '\u{fffe}' | '\u{ffff}')
 }
 
 fn poison(character: char) -> String {

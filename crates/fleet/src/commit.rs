@@ -103,7 +103,9 @@ impl Commit {
     pub fn expected_hash(&self) -> Hash {
         let Origin { commit, time, actor, reason, request } = &self.origin;
         let Tally { decommissions, each, ordinary, confirmed } = self.removals;
-        let optional = |text: &Option<Box<str>>| text.as_ref().map_or_else(Vec::new, |text| [b"+", text.as_bytes()].concat());
+        let optional = |text: &Option<Box<str>>| {
+            text.as_ref().map_or_else(Vec::new, |text| [b"+", text.as_bytes()].concat())
+        };
         let counts = [decommissions, each, ordinary].map(u32::to_be_bytes).concat();
         let mut changes = Vec::new();
         for change in &self.changes {
@@ -160,7 +162,8 @@ impl State {
                 None => None,
                 Some(Body::Kind(kind)) => Some(Entry::Kind(kind)),
                 Some(Body::Document(map)) => {
-                    let decoded = decode(kinds.as_deref().unwrap_or(self.kinds()), &change.key, map, None, &mut names);
+                    let decoded =
+                        decode(kinds.as_deref().unwrap_or(self.kinds()), &change.key, map, None, &mut names);
                     Some(decoded.map_err(|finding| undecodable(&change.key, &finding.message))?)
                 }
             };

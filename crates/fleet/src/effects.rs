@@ -74,7 +74,13 @@ pub struct Effects {
 impl Effects {
     /// The effects of going from one state to another, which differ in the given entries only.
     pub fn between<'k>(before: &State, after: &State, changed: impl IntoIterator<Item = &'k Key>) -> Self {
-        let mut collected = Collected { before, after, groups: Vec::new(), by_change: FxHashMap::default(), alike: FxHashMap::default() };
+        let mut collected = Collected {
+            before,
+            after,
+            groups: Vec::new(),
+            by_change: FxHashMap::default(),
+            alike: FxHashMap::default(),
+        };
         let mut clusters = BTreeSet::new();
         let mut catalog = Vec::new();
         for key in changed {
@@ -84,15 +90,22 @@ impl Effects {
                 }
                 DECOMMISSIONED => {}
                 KINDS => {
-                    if let Some(kind) = after.kinds().get(key.id.as_str()).filter(|kind| kind.shape() == Shape::Definition) {
-                        catalog.extend(after.ids(key.id.as_str()).into_iter().map(|id| (kind.clone(), id.clone())));
+                    if let Some(kind) =
+                        after.kinds().get(key.id.as_str()).filter(|kind| kind.shape() == Shape::Definition)
+                    {
+                        catalog.extend(
+                            after.ids(key.id.as_str()).into_iter().map(|id| (kind.clone(), id.clone())),
+                        );
                     }
                 }
                 kind => catalog.extend(after.kinds().get(kind).map(|kind| (kind.clone(), key.id.clone()))),
             }
         }
         for id in &clusters {
-            collected.changed_cluster(before.cluster(id.as_str()).map(|c| &c.doc), after.cluster(id.as_str()).map(|c| &c.doc));
+            collected.changed_cluster(
+                before.cluster(id.as_str()).map(|c| &c.doc),
+                after.cluster(id.as_str()).map(|c| &c.doc),
+            );
         }
         if !catalog.is_empty() {
             for cluster in after.clusters().filter(|cluster| !clusters.contains(&cluster.doc.id)) {
@@ -106,7 +119,9 @@ impl Effects {
 
     /// What happens on one cluster.
     pub fn on<'a>(&'a self, cluster: &'a str) -> impl Iterator<Item = &'a Effect> {
-        self.effects.iter().filter(move |effect| effect.clusters.binary_search_by(|id| id.as_str().cmp(cluster)).is_ok())
+        self.effects
+            .iter()
+            .filter(move |effect| effect.clusters.binary_search_by(|id| id.as_str().cmp(cluster)).is_ok())
     }
 
     /// Whether nothing happens.
@@ -129,7 +144,13 @@ impl Collected<'_> {
         let kinds = self.after.kinds().clone();
         for kind in kinds.referable() {
             let name = kind.name().as_str();
-            let ids = |cluster: Option<&Cluster>| cluster.into_iter().flat_map(|c| c.inputs_of(name)).map(|(id, _)| id.clone()).collect::<BTreeSet<_>>();
+            let ids = |cluster: Option<&Cluster>| {
+                cluster
+                    .into_iter()
+                    .flat_map(|c| c.inputs_of(name))
+                    .map(|(id, _)| id.clone())
+                    .collect::<BTreeSet<_>>()
+            };
             for id in ids(old).union(&ids(new)) {
                 if let (Some(old), Some(new)) = (old, new)
                     && self.is_untouched(old, new, kind, id)
@@ -138,7 +159,9 @@ impl Collected<'_> {
                 }
                 let was = old.and_then(|cluster| render::input(self.before, cluster, kind, id));
                 let is = new.and_then(|cluster| render::input(self.after, cluster, kind, id));
-                if let (Some(change), Some(cluster)) = (difference(was.as_deref(), is.as_deref()), new.or(old)) {
+                if let (Some(change), Some(cluster)) =
+                    (difference(was.as_deref(), is.as_deref()), new.or(old))
+                {
                     let group = self.group(kind, id, change);
                     self.groups[group].clusters.push(cluster.id.clone());
                 }
@@ -159,9 +182,12 @@ impl Collected<'_> {
                         && self.before.component(text).zip(self.after.component(text)).is_some_and(same)
                 }
                 _ => {
-                    let reference = |c: &'_ Cluster| c.references_to(name).iter().find(|r| r.id == *id).cloned();
-                    let definitions = self.before.definition(name, text).zip(self.after.definition(name, text));
-                    reference(old) == reference(new) && definitions.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+                    let reference =
+                        |c: &'_ Cluster| c.references_to(name).iter().find(|r| r.id == *id).cloned();
+                    let definitions =
+                        self.before.definition(name, text).zip(self.after.definition(name, text));
+                    reference(old) == reference(new)
+                        && definitions.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
                 }
             }
     }
@@ -173,9 +199,11 @@ impl Collected<'_> {
                 None => return,
                 Some(reference) => {
                     // Patches are in the input as they were, unless the delivery decides otherwise about their values.
-                    let delivery = |state: &State| Some(state.component(id.as_str())?.doc.effective_delivery());
+                    let delivery =
+                        |state: &State| Some(state.component(id.as_str())?.doc.effective_delivery());
                     let redelivered = delivery(self.before) != delivery(self.after);
-                    reference.overrides.is_some() || (redelivered && cluster.patches.get(id.as_str()).is_some())
+                    reference.overrides.is_some()
+                        || (redelivered && cluster.patches.get(id.as_str()).is_some())
                 }
             },
             _ => match cluster.references_to(name).binary_search_by(|reference| reference.id.cmp(id)) {
@@ -189,7 +217,8 @@ impl Collected<'_> {
             _ => {
                 let was = render::input(self.before, cluster, kind, id);
                 let is = render::input(self.after, cluster, kind, id);
-                let group = difference(was.as_deref(), is.as_deref()).map(|change| self.group(kind, id, change));
+                let group =
+                    difference(was.as_deref(), is.as_deref()).map(|change| self.group(kind, id, change));
                 if !has_own_part {
                     self.alike.insert(alike, group);
                 }
@@ -205,7 +234,12 @@ impl Collected<'_> {
         let next = self.groups.len();
         let group = *self.by_change.entry((kind.name().clone(), id.clone(), change.clone())).or_insert(next);
         if group == next {
-            self.groups.push(Effect { kind: kind.name().clone(), input: id.clone(), change, clusters: Vec::new() });
+            self.groups.push(Effect {
+                kind: kind.name().clone(),
+                input: id.clone(),
+                change,
+                clusters: Vec::new(),
+            });
         }
         group
     }

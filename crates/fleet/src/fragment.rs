@@ -93,7 +93,8 @@ pub(crate) struct ComponentFragment {
 impl ComponentFragment {
     pub(crate) fn of(component: &Component) -> Self {
         let delivery = component.effective_delivery();
-        let mut text = format!(",\"cluster_env_enabled\":{},\"component_path\":", component.follows_environment());
+        let mut text =
+            format!(",\"cluster_env_enabled\":{},\"component_path\":", component.follows_environment());
         let component_path = push(&mut text, &encode(&component.component_path));
         text.push_str(",\"component_version\":");
         text.push_str(&encode(component.component_version.as_deref().unwrap_or_default()));
@@ -114,7 +115,16 @@ impl ComponentFragment {
         text.push_str("},\"values\":");
         let escapes = (escapes(&text[..patches_at]), escapes(&text[patches_at..]));
         let takes_values = delivery == Delivery::Helm;
-        Self { text: text.into(), patches_at, component_path, depends_on, enabled, oci_tag, escapes, takes_values }
+        Self {
+            text: text.into(),
+            patches_at,
+            component_path,
+            depends_on,
+            enabled,
+            oci_tag,
+            escapes,
+            takes_values,
+        }
     }
 
     /// Writes the input of this component on a cluster.

@@ -49,8 +49,16 @@ pub(crate) const FORMATS: &[Format] = &[
         test: component_path,
         wants: "a relative path such as `observability/grafana/17.1.0`, of A-Z, a-z, 0-9, `.`, `_`, `-`, without `..`",
     },
-    Format { name: "role-name", test: role_name, wants: "the name of a ClusterRole, of A-Z, a-z, 0-9, `:`, `.`, `_`, `-`" },
-    Format { name: "plain-name", test: plain_name, wants: "a name that is not empty and has neither `<<` nor `>>` in it" },
+    Format {
+        name: "role-name",
+        test: role_name,
+        wants: "the name of a ClusterRole, of A-Z, a-z, 0-9, `:`, `.`, `_`, `-`",
+    },
+    Format {
+        name: "plain-name",
+        test: plain_name,
+        wants: "a name that is not empty and has neither `<<` nor `>>` in it",
+    },
 ];
 
 fn ends_alphanumeric(text: &str) -> bool {
@@ -175,13 +183,21 @@ mod tests {
         let (longest, too_long) = ("a".repeat(63), "a".repeat(64));
         table(dns_label, &["a", "a-1", "0", &longest], &["", "A", "-a", "a-", "a.b", "a_b", "ä", &too_long]);
         let long_name = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
-        table(dns_name, &["a", "a.b", "eu-1.k8s.example.com", &long_name], &["", ".", "a.", "a..b", "A.b", "a/b"]);
+        table(
+            dns_name,
+            &["a", "a.b", "eu-1.k8s.example.com", &long_name],
+            &["", ".", "a.", "a..b", "A.b", "a/b"],
+        );
         assert!(!dns_name(&format!("{long_name}c")), "254 characters");
     }
 
     #[test]
     fn label_keys_and_values() {
-        table(label_key, &["a", "A_b.c", "example.com/a"], &["", "/a", "a/", "a/b/c", "Example.com/a", "-a", "a b"]);
+        table(
+            label_key,
+            &["a", "A_b.c", "example.com/a"],
+            &["", "/a", "a/", "a/b/c", "Example.com/a", "-a", "a b"],
+        );
         table(label_key_of_any_case, &["Example.com/a"], &["exa mple.com/a"]);
         let too_long = "v".repeat(64);
         table(label_value, &["", "a", "1.2_3-x"], &["-a", "a-", "a/b", "a b", &too_long]);
@@ -191,10 +207,26 @@ mod tests {
     fn source_urls() {
         table(
             source_url,
-            &["oci://ghcr.io/stefanprodan/charts/podinfo", "oci://127.0.0.1:5000/a", "https://charts.jetstack.io", "https://x.io/a/"],
             &[
-                "http://x.io", "oci://", "https://", "oci://x.io/", "oci://x.io/a:tag", "oci://u:p@x.io/a", "https://x.io/a b",
-                "https://x.io/?q=1", "https://x.io:0/", "https://x.io:99999/", "oci://x.io/../a", "oci://x.io/a//b", "oci://x.io/<<a>>",
+                "oci://ghcr.io/stefanprodan/charts/podinfo",
+                "oci://127.0.0.1:5000/a",
+                "https://charts.jetstack.io",
+                "https://x.io/a/",
+            ],
+            &[
+                "http://x.io",
+                "oci://",
+                "https://",
+                "oci://x.io/",
+                "oci://x.io/a:tag",
+                "oci://u:p@x.io/a",
+                "https://x.io/a b",
+                "https://x.io/?q=1",
+                "https://x.io:0/",
+                "https://x.io:99999/",
+                "oci://x.io/../a",
+                "oci://x.io/a//b",
+                "oci://x.io/<<a>>",
             ],
         );
     }
@@ -202,8 +234,16 @@ mod tests {
     #[test]
     fn tags_paths_and_roles() {
         let too_long = "t".repeat(129);
-        table(oci_tag, &["v1.1.0-rc1", "latest", "_x", "1.0.0+up2"], &["", ".a", "-a", "+a", "a/b", "a:b", "a b", &too_long]);
-        table(component_path, &["a", "a/b/1.0", "./a"], &["", "/a", "a/", "a//b", "..", "a/../b", "a/./b", "a b", "<<a>>"]);
+        table(
+            oci_tag,
+            &["v1.1.0-rc1", "latest", "_x", "1.0.0+up2"],
+            &["", ".a", "-a", "+a", "a/b", "a:b", "a b", &too_long],
+        );
+        table(
+            component_path,
+            &["a", "a/b/1.0", "./a"],
+            &["", "/a", "a/", "a//b", "..", "a/../b", "a/./b", "a b", "<<a>>"],
+        );
         table(role_name, &["view", "system:node", "a_b.c-d"], &["", "a/b", ":a", "a%b"]);
         table(plain_name, &["CN=x,OU=y", "a b", "a<b"], &["", " ", "a<<b", "a>>b"]);
     }
@@ -211,7 +251,11 @@ mod tests {
     #[test]
     fn substitutions_stay_one_yaml_scalar() {
         table(substitution_name, &["A", "_a1"], &["", "1a", "a-b", "a.b"]);
-        table(substitution_value, &["", "a:b", "1.2.3", "x@y%z"], &["a:", "a b", "{a}", "#a", "a\n", "\"a\""]);
+        table(
+            substitution_value,
+            &["", "a:b", "1.2.3", "x@y%z"],
+            &["a:", "a b", "{a}", "#a", "a\n", "\"a\""],
+        );
     }
 
     #[test]

@@ -136,12 +136,19 @@ impl Removals {
                 None => removals.of_decommission(before, &old.doc, named),
             }
         }
-        let redelivered: BTreeSet<&str> =
-            changed.iter().filter(|key| is_redelivered(before, after, key)).map(|key| key.id.as_str()).collect();
+        let redelivered: BTreeSet<&str> = changed
+            .iter()
+            .filter(|key| is_redelivered(before, after, key))
+            .map(|key| key.id.as_str())
+            .collect();
         if !redelivered.is_empty() {
             let kind = KindName::from(PLATFORM_COMPONENTS);
-            for cluster in after.clusters().filter(|cluster| !changed_clusters.contains(cluster.doc.id.as_str())) {
-                for reference in redelivered.iter().filter_map(|id| cluster.doc.component(id)).filter(|r| r.enabled()) {
+            for cluster in
+                after.clusters().filter(|cluster| !changed_clusters.contains(cluster.doc.id.as_str()))
+            {
+                for reference in
+                    redelivered.iter().filter_map(|id| cluster.doc.component(id)).filter(|r| r.enabled())
+                {
                     removals.push(&cluster.doc.id, &kind, &reference.id, Cause::Redelivered, false);
                 }
             }
@@ -217,7 +224,13 @@ impl Removals {
     }
 
     /// Why these removals need a confirmation, if they do.
-    pub(crate) fn need_confirmation(&self, policy: &Policy, before: &State, after: &State, now: Timestamp) -> Option<String> {
+    pub(crate) fn need_confirmation(
+        &self,
+        policy: &Policy,
+        before: &State,
+        after: &State,
+        now: Timestamp,
+    ) -> Option<String> {
         if self.is_empty() {
             return None;
         }
@@ -231,11 +244,19 @@ impl Removals {
             ));
         }
         if let [first, _, ..] = self.decommissions.as_slice() {
-            return Some(format!("{} clusters are decommissioned at once, the first of them `{first}`", self.decommissions.len()));
+            return Some(format!(
+                "{} clusters are decommissioned at once, the first of them `{first}`",
+                self.decommissions.len()
+            ));
         }
-        let clusters: BTreeSet<&Id> = self.inputs.iter().map(|r| &r.cluster).chain(&self.decommissions).collect();
+        let clusters: BTreeSet<&Id> =
+            self.inputs.iter().map(|r| &r.cluster).chain(&self.decommissions).collect();
         if clusters.len() > policy.guard_clusters as usize {
-            return Some(format!("something is removed on {} clusters, more than {} at once", clusters.len(), policy.guard_clusters));
+            return Some(format!(
+                "something is removed on {} clusters, more than {} at once",
+                clusters.len(),
+                policy.guard_clusters
+            ));
         }
         self.empties_a_kind(before, after).or_else(|| self.exceeds_the_hour(policy, before, after, now))
     }
@@ -261,7 +282,13 @@ impl Removals {
         None
     }
 
-    fn exceeds_the_hour(&self, policy: &Policy, before: &State, after: &State, now: Timestamp) -> Option<String> {
+    fn exceeds_the_hour(
+        &self,
+        policy: &Policy,
+        before: &State,
+        after: &State,
+        now: Timestamp,
+    ) -> Option<String> {
         let (spent, here) = (before.spending().within_the_hour_before(now), self.tally(after));
         let deletions = spent.deletions() + here.deletions();
         if here.deletions() > 0 && deletions > policy.deletions_per_hour {
@@ -272,7 +299,10 @@ impl Removals {
         }
         let ordinary = spent.ordinary + here.ordinary;
         (here.ordinary > 0 && ordinary > policy.removals_per_hour).then(|| {
-            format!("{ordinary} removals within an hour; {} go without a confirmation", policy.removals_per_hour)
+            format!(
+                "{ordinary} removals within an hour; {} go without a confirmation",
+                policy.removals_per_hour
+            )
         })
     }
 }

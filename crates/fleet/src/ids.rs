@@ -156,7 +156,10 @@ pub struct Uid(pub u128);
 impl Uid {
     /// Derived, not drawn: every process that follows the ledger comes to the same uid.
     pub fn derive(commit: CommitId, key: &Key) -> Self {
-        let hash = hash::tagged("uid", &[&commit.0.to_be_bytes(), key.kind.as_str().as_bytes(), key.id.as_str().as_bytes()]);
+        let hash = hash::tagged(
+            "uid",
+            &[&commit.0.to_be_bytes(), key.kind.as_str().as_bytes(), key.id.as_str().as_bytes()],
+        );
         let mut first = [0; 16];
         first.copy_from_slice(&hash.0[..16]);
         Self(u128::from_be_bytes(first))

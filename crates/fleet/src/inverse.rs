@@ -23,7 +23,8 @@ pub enum Irreversible {
 pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreversible> {
     let mut operations = Vec::new();
     for change in &commit.changes {
-        let (kind, id): (Box<str>, Box<str>) = (change.key().kind.as_str().into(), change.key().id.as_str().into());
+        let (kind, id): (Box<str>, Box<str>) =
+            (change.key().kind.as_str().into(), change.key().id.as_str().into());
         match &*kind {
             KINDS => return Err(Irreversible::Kind(change.key().clone())),
             // A tombstone goes when its cluster comes back.

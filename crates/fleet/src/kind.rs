@@ -128,7 +128,10 @@ const COMPONENT_CORE: [(&str, &str); 8] = [
 impl Kind {
     /// The four kinds that ship in the binary.
     pub fn shipped() -> Vec<Self> {
-        SHIPPED.iter().map(|text| Self::parse(text).expect("a shipped kind is right: a test says so")).collect()
+        SHIPPED
+            .iter()
+            .map(|text| Self::parse(text).expect("a shipped kind is right: a test says so"))
+            .collect()
     }
 
     /// Reads a kind from its file, YAML or JSON.
@@ -218,7 +221,9 @@ impl Kind {
     fn reference_schema(&self, declared: Option<&Value>) -> Value {
         let mut items = match self.shape {
             // What a cluster may override of a component is part of the cluster's own file.
-            Shape::Component => declared.and_then(|array| array.get("items")).cloned().unwrap_or_else(|| json!({})),
+            Shape::Component => {
+                declared.and_then(|array| array.get("items")).cloned().unwrap_or_else(|| json!({}))
+            }
             Shape::Cluster | Shape::Definition => self.document_schema().clone(),
         };
         items["required"] = json!(["id"]);
@@ -232,7 +237,9 @@ fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<String>) -> Opt
         && name.len() <= 63
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     if !spelt_right {
-        problems.push("`kind` must be a name of at most 63 of a-z, 0-9 and `_`, beginning with a letter".to_owned());
+        problems.push(
+            "`kind` must be a name of at most 63 of a-z, 0-9 and `_`, beginning with a letter".to_owned(),
+        );
     }
     if TAKEN.contains(&name) {
         problems.push(format!("`{name}` is the name of a fixed route"));
@@ -249,12 +256,17 @@ fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<String>) -> Opt
         Some("component") => Shape::Component,
         None | Some("definition") => Shape::Definition,
         Some(other) => {
-            problems.push(format!("`metadata.x-flux.shape` must be cluster, component or definition, not `{other}`"));
+            problems.push(format!(
+                "`metadata.x-flux.shape` must be cluster, component or definition, not `{other}`"
+            ));
             expected
         }
     };
     if shape != expected {
-        problems.push(format!("`metadata.x-flux.shape` of `{name}` must be {}", format!("{expected:?}").to_lowercase()));
+        problems.push(format!(
+            "`metadata.x-flux.shape` of `{name}` must be {}",
+            format!("{expected:?}").to_lowercase()
+        ));
     }
     let guard = match text("guard") {
         Some("each") => GuardClass::Each,
@@ -264,12 +276,15 @@ fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<String>) -> Opt
             GuardClass::Ordinary
         }
     };
-    let reserved = flux.and_then(|flux| flux.get("reserved")?.as_array()).map(Vec::as_slice).unwrap_or_default();
+    let reserved =
+        flux.and_then(|flux| flux.get("reserved")?.as_array()).map(Vec::as_slice).unwrap_or_default();
     let reserved = reserved.iter().filter_map(|pattern| Some(pattern.as_str()?.to_owned())).collect();
     let reserved_because = text("reserved_because").unwrap_or("the kind's file says so").to_owned();
     let singular = text("singular").unwrap_or_else(|| name.strip_suffix('s').unwrap_or(name)).into();
 
-    let Some(items) = file.get("schema").and_then(|schema| schema.get("items")).filter(|items| items.is_object()) else {
+    let Some(items) =
+        file.get("schema").and_then(|schema| schema.get("items")).filter(|items| items.is_object())
+    else {
         problems.push("`schema.items` must be the JSON Schema of one document".to_owned());
         return None;
     };
@@ -293,7 +308,11 @@ fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<String>) -> Opt
     Some(Kind { name, path, singular, shape, guard, reserved, reserved_because, properties, file, schema })
 }
 
-fn read_properties(shape: Shape, declared: &Map<String, Value>, problems: &mut Vec<String>) -> Box<[Property]> {
+fn read_properties(
+    shape: Shape,
+    declared: &Map<String, Value>,
+    problems: &mut Vec<String>,
+) -> Box<[Property]> {
     let core: &[(&str, &str)] = match shape {
         Shape::Cluster => &CLUSTER_CORE,
         Shape::Component => &COMPONENT_CORE,
@@ -301,13 +320,17 @@ fn read_properties(shape: Shape, declared: &Map<String, Value>, problems: &mut V
     };
     for (name, of_type) in core {
         if declared.get(*name).and_then(|property| property.get("type")) != Some(&json!(of_type)) {
-            problems.push(format!("`schema.items.properties.{name}` must be there, of type {of_type}: the service reads it"));
+            problems.push(format!(
+                "`schema.items.properties.{name}` must be there, of type {of_type}: the service reads it"
+            ));
         }
     }
     let mut properties = Vec::new();
     for (name, property) in declared {
         if shape == Shape::Definition && matches!(name.as_str(), "cluster" | "provider") {
-            problems.push(format!("a property cannot be called `{name}`: every input has one of that name already"));
+            problems.push(format!(
+                "a property cannot be called `{name}`: every input has one of that name already"
+            ));
         }
         if name.starts_with('$') || canonical::encode(name).len() != name.len() + 2 {
             problems.push(format!("a property cannot be called {name:?}"));
@@ -351,9 +374,19 @@ impl Kinds {
         let by_name: BTreeMap<KindName, Arc<Kind>> =
             kinds.into_iter().map(|kind| (kind.name.clone(), kind)).collect();
         let cluster = by_name.get(CLUSTERS).map(|clusters| cluster_schema(clusters, &by_name)).transpose()?;
-        let one_by_one = ["type", "properties", "required", "additionalProperties", "title", "description", "descriptions"];
-        let clusters_decompose = by_name.get(CLUSTERS).and_then(|clusters| clusters.document_schema().as_object());
-        let clusters_decompose = clusters_decompose.is_some_and(|s| s.keys().all(|keyword| one_by_one.contains(&keyword.as_str())));
+        let one_by_one = [
+            "type",
+            "properties",
+            "required",
+            "additionalProperties",
+            "title",
+            "description",
+            "descriptions",
+        ];
+        let clusters_decompose =
+            by_name.get(CLUSTERS).and_then(|clusters| clusters.document_schema().as_object());
+        let clusters_decompose = clusters_decompose
+            .is_some_and(|s| s.keys().all(|keyword| one_by_one.contains(&keyword.as_str())));
         Ok(Self { by_name, cluster, clusters_decompose })
     }
 
@@ -369,7 +402,8 @@ impl Kinds {
             declared.is_some_and(|property| property.get("type") != Some(&json!("array")))
         };
         let problem = "a cluster has a field of that name which is no list of references";
-        let bad = |kind: &Arc<Kind>| BadKind { kind: kind.name.to_string(), problems: vec![problem.to_owned()] };
+        let bad =
+            |kind: &Arc<Kind>| BadKind { kind: kind.name.to_string(), problems: vec![problem.to_owned()] };
         self.referable().filter(collides).map(bad).collect()
     }
 
@@ -410,7 +444,9 @@ impl Kinds {
 
     /// The environments that a cluster may be in.
     pub fn environments(&self) -> Vec<&str> {
-        let environments = self.get(CLUSTERS).and_then(|kind| kind.document_schema().pointer("/properties/environment/enum"));
+        let environments = self
+            .get(CLUSTERS)
+            .and_then(|kind| kind.document_schema().pointer("/properties/environment/enum"));
         environments.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
     }
 }
@@ -448,7 +484,8 @@ mod tests {
     #[test]
     fn the_shipped_kinds_are_right() {
         let kinds = Kinds::new(Kind::shipped().into_iter().map(Arc::new)).expect("they fit together");
-        let told: Vec<_> = kinds.iter().map(|k| (k.name().as_str(), k.path(), k.singular(), k.shape(), k.guard())).collect();
+        let told: Vec<_> =
+            kinds.iter().map(|k| (k.name().as_str(), k.path(), k.singular(), k.shape(), k.guard())).collect();
         use {GuardClass::*, Shape::*};
         assert_eq!(
             told,
@@ -473,8 +510,12 @@ mod tests {
 
     #[test]
     fn an_added_kind_is_read() {
-        let kind = Kind::parse(&definition(&json!({"metadata": {"x-flux": {"guard": "each"}}})).to_string()).expect("good");
-        assert_eq!((kind.path(), kind.singular(), kind.guard()), ("network-policies", "network_policie", GuardClass::Each));
+        let kind = Kind::parse(&definition(&json!({"metadata": {"x-flux": {"guard": "each"}}})).to_string())
+            .expect("good");
+        assert_eq!(
+            (kind.path(), kind.singular(), kind.guard()),
+            ("network-policies", "network_policie", GuardClass::Each)
+        );
     }
 
     #[test]
@@ -495,17 +536,29 @@ mod tests {
             assert!(found.iter().any(|problem| problem.starts_with(start)), "{start} in {found:#?}");
         }
         assert!(found.iter().any(|problem| problem.contains("properties.x.type")), "{found:#?}");
-        assert!(problems(&json!({"schema": {"items": {"properties": {"provider": {"type": "string"}}}}}))[0].contains("`provider`"));
-        assert!(problems(&json!({"schema": {"items": {"properties": {"id": {"type": "integer"}}}}}))[0].contains("of type string"));
+        assert!(
+            problems(&json!({"schema": {"items": {"properties": {"provider": {"type": "string"}}}}}))[0]
+                .contains("`provider`")
+        );
+        assert!(
+            problems(&json!({"schema": {"items": {"properties": {"id": {"type": "integer"}}}}}))[0]
+                .contains("of type string")
+        );
         assert!(problems(&json!({"kind": "Bad-Name"}))[0].contains("`kind` must be a name"));
-        assert!(problems(&json!({"schema": {"items": {"properties": {"x": {"type": "string", "pattern": "("}}}}}))[0].contains("not a usable JSON Schema"));
+        assert!(
+            problems(
+                &json!({"schema": {"items": {"properties": {"x": {"type": "string", "pattern": "("}}}}})
+            )[0]
+            .contains("not a usable JSON Schema")
+        );
         assert!(Kind::parse("[]").is_err());
         assert!(Kind::parse("{").is_err());
     }
 
     #[test]
     fn a_kind_cannot_take_the_name_of_a_clusters_field() {
-        let labels = Kind::parse(&definition(&json!({"kind": "labels"})).to_string()).expect("good by itself");
+        let labels =
+            Kind::parse(&definition(&json!({"kind": "labels"})).to_string()).expect("good by itself");
         let all = Kind::shipped().into_iter().chain([labels]).map(Arc::new);
         assert_eq!(Kinds::new(all).expect("each is usable").collisions()[0].kind, "labels");
     }

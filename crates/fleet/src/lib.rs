@@ -36,13 +36,16 @@ mod values;
 pub use apply::{Applied, MAX_CLUSTER, MAX_DOCUMENT, Planned, apply, plan};
 pub use canonical::Canonical;
 pub use commit::{Change, Commit, Diverged, Origin};
-pub use document::{Cluster, Component, ComponentOverrides, Definition, Delivery, Fields, Reference, Stored, Tombstone};
+pub use document::{
+    Cluster, Component, ComponentOverrides, Definition, Delivery, Fields, Reference, Stored, Tombstone,
+};
 pub use effects::{Effect, Effects, FieldChange, InputChange, Totals};
 pub use fragment::Size;
 pub use guard::{Cause, Policy, Removal, Removals, RemovalsDigest, Tally};
 pub use hash::{Hash, Position, StateDigest};
 pub use ids::{
-    CLUSTERS, CommitId, DECOMMISSIONED, Dns, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision, Timestamp, Uid,
+    CLUSTERS, CommitId, DECOMMISSIONED, Dns, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision,
+    Timestamp, Uid,
 };
 pub use inverse::{Irreversible, inverse};
 pub use kind::{BadKind, GuardClass, Kind, Kinds, Shape};
@@ -51,7 +54,8 @@ pub use patch::Patch;
 pub use pointer::Pointer;
 pub use rejection::{REPORTED_DOCUMENTS, Reason, Rejection, Sample, Violation};
 pub use render::{
-    ANSWER_FORMAT, Answer, ClusterList, Fault, Inputs, MAX_INPUTS, MAX_SENT, MAX_STORED, NoClusterList, list_clusters, render,
+    ANSWER_FORMAT, Answer, ClusterList, Fault, Inputs, MAX_INPUTS, MAX_SENT, MAX_STORED, NoClusterList,
+    list_clusters, render,
 };
 pub use selector::{BadSelector, Selector};
 pub use state::{Served, State};

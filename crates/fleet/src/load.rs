@@ -39,8 +39,10 @@ impl Loader {
             rows.push((row, Arc::new(kind)));
         }
         let in_force = Kinds::new(rows.iter().map(|(_, kind)| kind.clone()));
-        let in_force = in_force.map_err(|bad| commit::undecodable(&Key::new(KINDS, &bad.kind), &bad.to_string()))?;
-        let mut loader = Self { state: State::empty().with_kinds(Arc::new(in_force)), names: Interner::new(None) };
+        let in_force =
+            in_force.map_err(|bad| commit::undecodable(&Key::new(KINDS, &bad.kind), &bad.to_string()))?;
+        let mut loader =
+            Self { state: State::empty().with_kinds(Arc::new(in_force)), names: Interner::new(None) };
         for (row, kind) in rows {
             loader.put(row, Entry::Kind(kind));
         }

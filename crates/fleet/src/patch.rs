@@ -54,7 +54,11 @@ impl Patch {
     }
 
     /// Changes a document whose members of the given names are arrays of references.
-    pub(crate) fn change(&self, document: &mut Map<String, Value>, references: &[&str]) -> Result<Vec<Spelt>, Finding> {
+    pub(crate) fn change(
+        &self,
+        document: &mut Map<String, Value>,
+        references: &[&str],
+    ) -> Result<Vec<Spelt>, Finding> {
         match self {
             Self::Strategic(patch) => merge_by_id(document, object(patch)?, references),
             Self::Merge(patch) => {
@@ -90,7 +94,10 @@ fn operations(patch: &Value) -> Result<Vec<PatchOperation>, Finding> {
     };
     let read = |(n, item): (usize, &Value)| {
         let wrong = |error: serde_json::Error| {
-            Finding::new(Pointer::root(), format!("item {n} of the patch is no operation of RFC 6902: {error}"))
+            Finding::new(
+                Pointer::root(),
+                format!("item {n} of the patch is no operation of RFC 6902: {error}"),
+            )
         };
         serde_json::from_value(item.clone()).map_err(wrong)
     };
@@ -111,7 +118,10 @@ fn run(value: &mut Value, operations: &[PatchOperation]) -> Result<(), Finding> 
             PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
         };
         if moved.is_some_and(|moved| at.depth() + depth(moved) > MAX_DEPTH + 1) {
-            return Err(Finding::new(at, format!("item {n} of the patch nests too deeply: {MAX_DEPTH} levels are the most")));
+            return Err(Finding::new(
+                at,
+                format!("item {n} of the patch nests too deeply: {MAX_DEPTH} levels are the most"),
+            ));
         }
         if let (PatchOperation::Copy(_), Some(moved)) = (operation, moved) {
             copied += moved.to_string().len();
@@ -119,7 +129,9 @@ fn run(value: &mut Value, operations: &[PatchOperation]) -> Result<(), Finding> 
                 return Err(Finding::new(at, format!("the copies of the patch are over {MAX_COPIED} bytes")));
             }
         }
-        let wrong = |error: json_patch::PatchError| Finding::new(at, format!("item {n} of the patch: {}", error.kind));
+        let wrong = |error: json_patch::PatchError| {
+            Finding::new(at, format!("item {n} of the patch: {}", error.kind))
+        };
         json_patch::patch(value, std::slice::from_ref(operation)).map_err(wrong)?;
     }
     Ok(())
@@ -177,7 +189,10 @@ fn merge_references(
     for (n, item) in items.iter().enumerate() {
         let at = Pointer::to(kind).item(n);
         let Some(id) = item.get("id").and_then(Value::as_str) else {
-            return Err(Finding::new(at.join("id"), "each item of the patch names the reference that it is about by `id`"));
+            return Err(Finding::new(
+                at.join("id"),
+                "each item of the patch names the reference that it is about by `id`",
+            ));
         };
         if !seen.insert(id) {
             return Err(Finding::new(at, format!("the patch names `{id}` twice")));
@@ -193,7 +208,10 @@ fn merge_references(
                 None => say(SpeltOut::DeletedNothing),
             },
             Some(other) => {
-                return Err(Finding::new(at.join("$patch"), format!("the only directive is \"delete\", not {other}")));
+                return Err(Finding::new(
+                    at.join("$patch"),
+                    format!("the only directive is \"delete\", not {other}"),
+                ));
             }
             None => {
                 if item.get("enabled") == Some(&Value::Bool(false)) {

@@ -132,7 +132,9 @@ impl Rejection {
     /// What sort of refusal the whole is; none if it waits for a confirmation.
     pub fn reason(&self) -> Option<&Reason> {
         match self {
-            Self::Refused(violations) => violations.iter().map(|v| &v.reason).min_by_key(|reason| reason.rank()),
+            Self::Refused(violations) => {
+                violations.iter().map(|v| &v.reason).min_by_key(|reason| reason.rank())
+            }
             Self::Confirm { .. } => None,
         }
     }
@@ -156,7 +158,12 @@ impl Violations {
         self.0.push(Violation { operation, key: key.cloned(), pointer, message, reason });
     }
 
-    pub(crate) fn invalid(&mut self, operation: usize, key: &Key, findings: impl IntoIterator<Item = Finding>) {
+    pub(crate) fn invalid(
+        &mut self,
+        operation: usize,
+        key: &Key,
+        findings: impl IntoIterator<Item = Finding>,
+    ) {
         for finding in findings {
             self.add(operation, Some(key), Reason::Invalid, finding);
         }
@@ -171,7 +178,8 @@ impl Violations {
     pub(crate) fn finish(mut self) -> Vec<Violation> {
         self.0.sort_by(|a, b| (a.operation, &a.key, &a.pointer).cmp(&(b.operation, &b.key, &b.pointer)));
         let mut kept: Vec<Violation> = Vec::new();
-        let (mut documents, mut left_out): (BTreeSet<Option<Key>>, BTreeSet<Option<Key>>) = Default::default();
+        let (mut documents, mut left_out): (BTreeSet<Option<Key>>, BTreeSet<Option<Key>>) =
+            Default::default();
         let mut violations = self.0.into_iter().peekable();
         while let Some(violation) = violations.next() {
             let operation = violation.operation;

@@ -218,7 +218,13 @@ pub(crate) fn input(state: &State, cluster: &Cluster, kind: &Kind, id: &Id) -> O
             match &references[at].overrides {
                 None => definition.doc.fragment.write(&part, &mut text),
                 Some(overrides) => {
-                    fragment::write_overridden(kind, id, [&**overrides, &definition.doc.fields], &part, &mut text);
+                    fragment::write_overridden(
+                        kind,
+                        id,
+                        [&**overrides, &definition.doc.fields],
+                        &part,
+                        &mut text,
+                    );
                 }
             }
         }
@@ -264,10 +270,14 @@ pub enum NoClusterList {
         known: Vec<String>,
     },
     /// Nobody is, and an empty list was not asked for.
-    #[error("no cluster matches; whoever acts on an empty list deletes machines, so ask for `allow_empty=true` if you mean it")]
+    #[error(
+        "no cluster matches; whoever acts on an empty list deletes machines, so ask for `allow_empty=true` if you mean it"
+    )]
     NoMatch,
     /// The Flux Operator would cut or refuse the list.
-    #[error("the list has {count} clusters and {bytes} bytes; the Flux Operator takes at most {MAX_INPUTS} and {MAX_SENT}: ask per environment")]
+    #[error(
+        "the list has {count} clusters and {bytes} bytes; the Flux Operator takes at most {MAX_INPUTS} and {MAX_SENT}: ask per environment"
+    )]
     TooLarge {
         /// How many clusters match.
         count: usize,
@@ -277,7 +287,11 @@ pub enum NoClusterList {
 }
 
 /// Lists the live clusters, all or of one environment, sorted by id.
-pub fn list_clusters(state: &State, environment: Option<&str>, allow_empty: bool) -> Result<ClusterList, NoClusterList> {
+pub fn list_clusters(
+    state: &State,
+    environment: Option<&str>,
+    allow_empty: bool,
+) -> Result<ClusterList, NoClusterList> {
     if let Some(asked) = environment {
         let known = state.kinds().environments();
         if !known.contains(&asked) {
@@ -288,7 +302,9 @@ pub fn list_clusters(state: &State, environment: Option<&str>, allow_empty: bool
     let mut body = b"{\"inputs\":[".to_vec();
     let mut count = 0;
     let mut size = Size::default();
-    for cluster in state.clusters().filter(|c| environment.is_none_or(|asked| c.doc.environment.as_str() == asked)) {
+    for cluster in
+        state.clusters().filter(|c| environment.is_none_or(|asked| c.doc.environment.as_str() == asked))
+    {
         if count > 0 {
             body.push(b',');
         }

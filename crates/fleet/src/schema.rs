@@ -61,7 +61,9 @@ impl Schema {
                 let name = property.as_str().unwrap_or_default();
                 say(at.join(name), format!("`{name}` is required and missing"));
             }
-            ValidationErrorKind::Type { kind } => say(at, format!("must be {}, not {}", wanted(kind), shown(seen))),
+            ValidationErrorKind::Type { kind } => {
+                say(at, format!("must be {}, not {}", wanted(kind), shown(seen)))
+            }
             ValidationErrorKind::Enum { options } => {
                 let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
                 let options: Vec<String> = options.iter().map(shown).collect();
@@ -70,7 +72,9 @@ impl Schema {
             ValidationErrorKind::Constant { expected_value } => {
                 say(at, format!("must be {}, not {}", shown(expected_value), shown(seen)));
             }
-            ValidationErrorKind::Format { format } => say(at, format!("{} is not {}", shown(seen), wants(format))),
+            ValidationErrorKind::Format { format } => {
+                say(at, format!("{} is not {}", shown(seen), wants(format)))
+            }
             ValidationErrorKind::Pattern { pattern } => {
                 say(at, format!("{} does not match the pattern `{pattern}`", shown(seen)));
             }
@@ -78,17 +82,25 @@ impl Schema {
                 let length = seen.as_str().map_or(0, |text| text.chars().count());
                 say(at, format!("has {length} characters; {limit} are the most"));
             }
-            ValidationErrorKind::MinLength { limit } => say(at, format!("must have at least {limit} characters")),
+            ValidationErrorKind::MinLength { limit } => {
+                say(at, format!("must have at least {limit} characters"))
+            }
             ValidationErrorKind::MinItems { limit } => say(at, format!("must have at least {limit} items")),
             ValidationErrorKind::MaxItems { limit } => say(at, format!("must have at most {limit} items")),
-            ValidationErrorKind::Minimum { limit } => say(at, format!("must be at least {limit}, not {}", shown(seen))),
-            ValidationErrorKind::Maximum { limit } => say(at, format!("must be at most {limit}, not {}", shown(seen))),
+            ValidationErrorKind::Minimum { limit } => {
+                say(at, format!("must be at least {limit}, not {}", shown(seen)))
+            }
+            ValidationErrorKind::Maximum { limit } => {
+                say(at, format!("must be at most {limit}, not {}", shown(seen)))
+            }
             ValidationErrorKind::UniqueItems => say(at, "has the same item twice".to_owned()),
             ValidationErrorKind::FalseSchema => say(at, "must be absent".to_owned()),
             ValidationErrorKind::PropertyNames { error } => {
                 let name = error.instance().as_str().unwrap_or_default();
                 let message = match error.kind() {
-                    ValidationErrorKind::Format { format } => format!("the name `{name}` is not {}", wants(format)),
+                    ValidationErrorKind::Format { format } => {
+                        format!("the name `{name}` is not {}", wants(format))
+                    }
                     _ => format!("the name `{name}` is not allowed here: {error}"),
                 };
                 say(at.join(name), message);
@@ -195,7 +207,10 @@ mod tests {
     #[test]
     fn the_sentence_of_a_kinds_author_is_used() {
         let schema = json!({"then": {"properties": {"a": {"const": 1}}, "x-message": "`a` is 1 when `b` is set"}, "if": {"required": ["b"]}});
-        assert_eq!(complaints(schema, &json!({"a": 2, "b": 1})), ["/a: `a` is 1 when `b` is set (this is 2)"]);
+        assert_eq!(
+            complaints(schema, &json!({"a": 2, "b": 1})),
+            ["/a: `a` is 1 when `b` is set (this is 2)"]
+        );
     }
 
     #[test]

@@ -43,7 +43,9 @@ impl Selector {
         let mut requirements = Vec::new();
         parser.skip_blanks();
         if parser.rest().is_empty() {
-            return Err(parser.error("an empty selector would select every cluster; write `id` if that is meant"));
+            return Err(
+                parser.error("an empty selector would select every cluster; write `id` if that is meant")
+            );
         }
         loop {
             requirements.push(parser.requirement()?);
@@ -70,7 +72,9 @@ impl Selector {
                 Test::Exists => value.is_some(),
                 Test::Absent => value.is_none(),
                 Test::In(values) => value.is_some_and(|value| values.iter().any(|wanted| **wanted == *value)),
-                Test::NotIn(values) => value.is_none_or(|value| values.iter().all(|unwanted| **unwanted != *value)),
+                Test::NotIn(values) => {
+                    value.is_none_or(|value| values.iter().all(|unwanted| **unwanted != *value))
+                }
             }
         })
     }
@@ -113,7 +117,8 @@ impl<'a> Parser<'a> {
     fn word(&mut self) -> &'a str {
         self.skip_blanks();
         let rest = self.rest();
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_./".contains(c))).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_./".contains(c))).unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
     }
@@ -141,7 +146,9 @@ impl<'a> Parser<'a> {
                 other => {
                     self.at = before;
                     self.skip_blanks();
-                    return Err(self.error(format!("expected `=`, `==`, `!=`, `in`, `notin`, `,` or the end, not `{other}`")));
+                    return Err(self.error(format!(
+                        "expected `=`, `==`, `!=`, `in`, `notin`, `,` or the end, not `{other}`"
+                    )));
                 }
             }
         };

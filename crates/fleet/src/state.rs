@@ -13,7 +13,10 @@ use crate::canonical::Canonical;
 use crate::document::{Cluster, Component, Definition, Interner, Kept, Stored, Tombstone};
 use crate::guard::Spending;
 use crate::hash::{Hash, Position, StateDigest, Sum};
-use crate::ids::{CLUSTERS, CommitId, DECOMMISSIONED, Dns, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision, Timestamp, Uid};
+use crate::ids::{
+    CLUSTERS, CommitId, DECOMMISSIONED, Dns, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision,
+    Timestamp, Uid,
+};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::shelf::Shelf;
 
@@ -92,7 +95,13 @@ pub(crate) struct Stamp {
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "State(revision {}, {} clusters, {})", self.head.revision, self.clusters.size(), self.digest())
+        write!(
+            f,
+            "State(revision {}, {} clusters, {})",
+            self.head.revision,
+            self.clusters.size(),
+            self.digest()
+        )
     }
 }
 
@@ -232,7 +241,9 @@ impl State {
         match self.kinds.get(kind)?.shape() {
             Shape::Cluster => self.cluster(id).map(|stored| (stored.doc.to_map(), stored.revision)),
             Shape::Component => self.component(id).map(|stored| (stored.doc.to_map(), stored.revision)),
-            Shape::Definition => self.definition(kind, id).map(|stored| (stored.doc.to_map(), stored.revision)),
+            Shape::Definition => {
+                self.definition(kind, id).map(|stored| (stored.doc.to_map(), stored.revision))
+            }
         }
     }
 
@@ -242,9 +253,13 @@ impl State {
             None => Vec::new(),
             Some(Shape::Cluster) => return self.clusters.keys().collect(),
             Some(Shape::Component) => self.components.values().map(|stored| &stored.doc.id).collect(),
-            Some(Shape::Definition) => {
-                self.definitions.get(kind).into_iter().flat_map(Shelf::values).map(|stored| &stored.doc.id).collect()
-            }
+            Some(Shape::Definition) => self
+                .definitions
+                .get(kind)
+                .into_iter()
+                .flat_map(Shelf::values)
+                .map(|stored| &stored.doc.id)
+                .collect(),
         };
         ids.sort_unstable();
         ids
@@ -268,7 +283,10 @@ impl State {
         if let Some(kinds) = kinds {
             next = next.with_kinds(kinds);
         }
-        for Step { key, after } in steps {
+        // What goes, goes first: a DNS name can pass from a tombstone to a cluster, or the other way, in one commit.
+        let (puts, removals): (Vec<Step>, Vec<Step>) =
+            steps.into_iter().partition(|step| step.after.is_some());
+        for Step { key, after } in removals.into_iter().chain(puts) {
             next.step(stamp, key, after);
         }
         next
@@ -303,11 +321,13 @@ impl State {
         match entry {
             Entry::Kind(kind) => {
                 self.redefine(&kind);
-                Arc::make_mut(&mut self.kind_entries).insert(kind.name().clone(), Stored { doc: kind, revision, uid, hash });
+                Arc::make_mut(&mut self.kind_entries)
+                    .insert(kind.name().clone(), Stored { doc: kind, revision, uid, hash });
             }
             Entry::Tombstone(doc) => {
                 let dns = doc.dns.clone();
-                self.served.insert_mut(dns, Served::Decommissioned(Arc::new(Stored { doc, revision, uid, hash })));
+                self.served
+                    .insert_mut(dns, Served::Decommissioned(Arc::new(Stored { doc, revision, uid, hash })));
             }
             Entry::Component(doc) => {
                 self.components.insert(Arc::new(Stored { doc, revision, uid, hash }));
@@ -347,7 +367,8 @@ impl State {
                 let Some(cluster) = self.clusters.get(&key.id).cloned() else { return };
                 self.count_uses(Some(&cluster.doc), None);
                 self.clusters.remove_mut(&key.id);
-                if matches!(self.served(cluster.doc.dns.as_str()), Some(Served::Live(live)) if live.doc.id == key.id) {
+                if matches!(self.served(cluster.doc.dns.as_str()), Some(Served::Live(live)) if live.doc.id == key.id)
+                {
                     self.served.remove_mut(&cluster.doc.dns);
                 }
             }
@@ -444,7 +465,9 @@ fn uses(cluster: Option<&Cluster>) -> Vec<(&str, &Id)> {
     }
     for reference in cluster.components.iter() {
         uses.push((PLATFORM_COMPONENTS, &reference.id));
-        uses.extend(reference.own_dependencies().unwrap_or_default().iter().map(|id| (PLATFORM_COMPONENTS, id)));
+        uses.extend(
+            reference.own_dependencies().unwrap_or_default().iter().map(|id| (PLATFORM_COMPONENTS, id)),
+        );
     }
     uses.sort_unstable();
     uses
@@ -461,10 +484,17 @@ pub(crate) fn decode(
     match key.kind.as_str() {
         DECOMMISSIONED => Tombstone::decode(map).map(Entry::Tombstone),
         name => {
-            let unknown = || crate::rejection::Finding::new(crate::pointer::Pointer::root(), format!("there is no kind `{name}`"));
+            let unknown = || {
+                crate::rejection::Finding::new(
+                    crate::pointer::Pointer::root(),
+                    format!("there is no kind `{name}`"),
+                )
+            };
             let kind = kinds.get(name).ok_or_else(unknown)?;
             match kind.shape() {
-                Shape::Cluster => Cluster::decode(map, kept, kinds, names).map(|cluster| Entry::Cluster(Box::new(cluster))),
+                Shape::Cluster => {
+                    Cluster::decode(map, kept, kinds, names).map(|cluster| Entry::Cluster(Box::new(cluster)))
+                }
                 Shape::Component => Component::decode(map, names).map(Entry::Component),
                 Shape::Definition => Definition::decode(kind, map, names).map(Entry::Definition),
             }

@@ -107,13 +107,16 @@ fn member(text: &str) -> Result<(String, &str), String> {
         }
     };
     match name.is_empty() {
-        true => Err("a step of the path has no name; write `\\.` for a dot that belongs to a name".to_owned()),
+        true => {
+            Err("a step of the path has no name; write `\\.` for a dot that belongs to a name".to_owned())
+        }
         false => Ok((name, &text[end..])),
     }
 }
 
 fn place(root: &mut Node, steps: &[Step], value: Value) -> Result<(), String> {
-    const CONTRADICTS: &str = "contradicts another key: one place cannot be a value, a list and a map at once";
+    const CONTRADICTS: &str =
+        "contradicts another key: one place cannot be a value, a list and a map at once";
     let mut at = root;
     for (n, step) in steps.iter().enumerate() {
         let fresh = || match steps.get(n + 1) {
@@ -127,7 +130,9 @@ fn place(root: &mut Node, steps: &[Step], value: Value) -> Result<(), String> {
             fresh()
         };
         at = match (at, step) {
-            (Node::Members(members), Step::Member(name)) => members.entry(name.clone()).or_insert_with(&mut make),
+            (Node::Members(members), Step::Member(name)) => {
+                members.entry(name.clone()).or_insert_with(&mut make)
+            }
             (Node::Items(items), Step::Item(index)) => items.entry(*index).or_insert_with(&mut make),
             _ => return Err(CONTRADICTS.to_owned()),
         };
@@ -149,15 +154,23 @@ fn finish(node: Node, path: &mut String, bad: &mut Vec<BadPath>) -> Value {
     };
     match node {
         Node::Leaf(value) => value,
-        Node::Members(members) => {
-            members.into_iter().map(|(name, node)| (name.clone(), inside(&format!(".{name}"), node, bad))).collect()
-        }
+        Node::Members(members) => members
+            .into_iter()
+            .map(|(name, node)| (name.clone(), inside(&format!(".{name}"), node, bad)))
+            .collect(),
         Node::Items(items) => {
-            let gap = items.keys().enumerate().find(|(expected, index)| expected != *index).map(|(expected, _)| expected);
-            let list = items.into_iter().map(|(index, node)| inside(&format!("[{index}]"), node, bad)).collect();
+            let gap = items
+                .keys()
+                .enumerate()
+                .find(|(expected, index)| expected != *index)
+                .map(|(expected, _)| expected);
+            let list =
+                items.into_iter().map(|(index, node)| inside(&format!("[{index}]"), node, bad)).collect();
             if let Some(missing) = gap {
                 let key = path.strip_prefix('.').unwrap_or(path).to_owned();
-                let problem = format!("the list has a gap: entry [{missing}] is missing; a list begins at [0] and skips none");
+                let problem = format!(
+                    "the list has a gap: entry [{missing}] is missing; a list begins at [0] and skips none"
+                );
                 bad.push(BadPath { key, problem });
             }
             Value::Array(list)

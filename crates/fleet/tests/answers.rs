@@ -17,16 +17,28 @@ fn etag(fleet: &Fleet, cluster: &str, path: &str) -> String {
 fn ten_thousand_unknown_names_get_no_list() {
     let fleet = Fleet::small();
     for n in 0..10_000 {
-        assert!(matches!(render(&fleet.state, &format!("nobody-{n}.k8s.example.com"), "namespaces"), Answer::UnknownCluster));
-        assert!(matches!(render(&fleet.state, "dev-1.k8s.example.com", &format!("nothing-{n}")), Answer::UnknownKind));
+        assert!(matches!(
+            render(&fleet.state, &format!("nobody-{n}.k8s.example.com"), "namespaces"),
+            Answer::UnknownCluster
+        ));
+        assert!(matches!(
+            render(&fleet.state, "dev-1.k8s.example.com", &format!("nothing-{n}")),
+            Answer::UnknownKind
+        ));
     }
     for dns in ["", "dev-1", "DEV-1.k8s.example.com", "dev-1.k8s.example.com.", " dev-1.k8s.example.com"] {
         assert!(matches!(render(&fleet.state, dns, "namespaces"), Answer::UnknownCluster), "{dns:?}");
     }
     for path in ["", "clusters", "platform_components", "Namespaces", "kinds", "decommissioned"] {
-        assert!(matches!(render(&fleet.state, "dev-1.k8s.example.com", path), Answer::UnknownKind), "{path:?}");
+        assert!(
+            matches!(render(&fleet.state, "dev-1.k8s.example.com", path), Answer::UnknownKind),
+            "{path:?}"
+        );
     }
-    assert!(matches!(render(&fleet::State::empty(), "dev-1.k8s.example.com", "namespaces"), Answer::UnknownKind));
+    assert!(matches!(
+        render(&fleet::State::empty(), "dev-1.k8s.example.com", "namespaces"),
+        Answer::UnknownKind
+    ));
 }
 
 #[test]
@@ -45,12 +57,16 @@ fn an_empty_list_is_for_a_cluster_without_references_and_for_a_decommissioned_on
 #[test]
 fn an_entity_tag_changes_with_what_the_answer_is_made_of_and_with_nothing_else() {
     let mut fleet = Fleet::small();
-    let (components, namespaces) = (etag(&fleet, "dev-1", "platform-components"), etag(&fleet, "dev-1", "namespaces"));
+    let (components, namespaces) =
+        (etag(&fleet, "dev-1", "platform-components"), etag(&fleet, "dev-1", "namespaces"));
     fleet.accept(vec![strategic("platform_components", "logging", json!({"oci_tag": "v9"}))]);
     fleet.accept(vec![strategic("clusters", "prod-1", json!({"node_count": 3}))]);
     assert_eq!(etag(&fleet, "dev-1", "platform-components"), components, "dev-1 has no logging");
     fleet.accept(vec![strategic("platform_components", "grafana", json!({"oci_tag": "9.0.0"}))]);
-    assert_eq!(etag(&fleet, "dev-1", "platform-components"), format!("W/\"1.{}\"", fleet.state.head().revision));
+    assert_eq!(
+        etag(&fleet, "dev-1", "platform-components"),
+        format!("W/\"1.{}\"", fleet.state.head().revision)
+    );
     assert_eq!(etag(&fleet, "dev-1", "namespaces"), namespaces);
     fleet.accept(vec![delete("clusters", "dev-1")]);
     assert_eq!(etag(&fleet, "dev-1", "namespaces"), format!("W/\"1.{}\"", fleet.state.head().revision));
@@ -65,7 +81,12 @@ fn every_declared_property_is_in_every_input() {
     }));
     let mut holder = cluster("holder");
     holder["tinies"] = json!([{"id": "one"}, {"id": "two", "f_default": "z", "d_list": [1]}]);
-    fleet.accept(vec![kind, create("tinies", json!({"id": "one"})), create("tinies", json!({"id": "two", "a_text": "t", "f_default": "y"})), create("clusters", holder)]);
+    fleet.accept(vec![
+        kind,
+        create("tinies", json!({"id": "one"})),
+        create("tinies", json!({"id": "two", "a_text": "t", "f_default": "y"})),
+        create("clusters", holder),
+    ]);
     let cluster = json!({"dns": "holder.k8s.example.com", "environment": "dev", "name": "holder"});
     assert_eq!(
         fleet.inputs("holder", "tinies"),
@@ -92,10 +113,18 @@ fn the_cluster_list_is_never_empty_by_accident() {
 #[test]
 fn a_cluster_list_that_the_operator_would_cut_is_refused() {
     let mut fleet = Fleet::empty();
-    let make = |n: usize| create("clusters", json!({"id": format!("c{n}"), "cluster_name": "c", "cluster_dns": format!("c{n}"), "environment": "dev"}));
+    let make = |n: usize| {
+        create(
+            "clusters",
+            json!({"id": format!("c{n}"), "cluster_name": "c", "cluster_dns": format!("c{n}"), "environment": "dev"}),
+        )
+    };
     fleet.accept((0..10_000).map(make).collect());
     assert_eq!(list_clusters(&fleet.state, None, false).expect("10,000 fit").count(), 10_000);
     fleet.accept(vec![make(10_000)]);
-    assert!(matches!(list_clusters(&fleet.state, None, false), Err(NoClusterList::TooLarge { count: 10_001, .. })));
+    assert!(matches!(
+        list_clusters(&fleet.state, None, false),
+        Err(NoClusterList::TooLarge { count: 10_001, .. })
+    ));
     assert_eq!(list_clusters(&fleet.state, Some("qa"), false), Err(NoClusterList::NoMatch));
 }

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 /// A cluster that gets `notes` of the kind `tinies`, one for each.
 fn holder(fleet: &mut Fleet, notes: &[String]) -> Result<fleet::Applied, fleet::Rejection> {
-    let create_note = |(n, note): (usize, &String)| create("tinies", json!({"id": format!("n{n}"), "note": note}));
+    let create_note =
+        |(n, note): (usize, &String)| create("tinies", json!({"id": format!("n{n}"), "note": note}));
     let mut body = cluster("holder");
     body["tinies"] = (0..notes.len()).map(|n| json!({"id": format!("n{n}")})).collect::<Value>();
     let mut operations = vec![tiny_kind(&json!({"note": {"type": "string"}}))];
@@ -52,7 +53,10 @@ fn ten_thousand_inputs_are_accepted_and_one_more_is_not() {
     let rejection = fleet.reject(vec![assign("holder", "tinies", &ids[MAX_INPUTS], json!(null))]);
     assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
     let message = &rejection.violations()[0].message;
-    assert!(message.starts_with("the tinies of the cluster `holder` would be 10001 inputs and "), "{message}");
+    assert!(
+        message.starts_with("the tinies of the cluster `holder` would be 10001 inputs and "),
+        "{message}"
+    );
 }
 
 #[test]
@@ -66,12 +70,21 @@ fn an_answer_of_921_600_bytes_is_accepted_and_one_more_is_not() {
     let rejection = fleet.reject(vec![put("tinies", "n0", json!({"note": notes[0]}))]);
     assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
     let message = &rejection.violations()[0].message;
-    assert!(message.starts_with("on the cluster `holder`: the tinies of the cluster `holder` would be 20 inputs and 921601 bytes"), "{message}");
+    assert!(
+        message.starts_with(
+            "on the cluster `holder`: the tinies of the cluster `holder` would be 20 inputs and 921601 bytes"
+        ),
+        "{message}"
+    );
     // And through the cluster: an override.
     let rejection = fleet.reject(vec![assign("holder", "tinies", "n0", json!({"note": notes[0]}))]);
-    assert_eq!((rejection.reason(), rejection.violations()[0].pointer.as_str()), (Some(&Reason::TooLarge), "/tinies"));
+    assert_eq!(
+        (rejection.reason(), rejection.violations()[0].pointer.as_str()),
+        (Some(&Reason::TooLarge), "/tinies")
+    );
     // And through the kind: a default that every input gets.
-    let rejection = fleet.reject(vec![tiny_kind(&json!({"note": {"type": "string"}, "z": {"type": "string"}}))]);
+    let rejection =
+        fleet.reject(vec![tiny_kind(&json!({"note": {"type": "string"}, "z": {"type": "string"}}))]);
     assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
 }
 
@@ -85,7 +98,8 @@ fn angle_brackets_and_ampersands_are_counted_as_the_six_bytes_that_they_become()
         let each_stored = filler.len() + six;
         let count = room / each_stored;
         let plain = room - count * each_stored;
-        let mut notes: Vec<String> = (0..4).map(|n| filler.repeat(count / 4 + usize::from(n < count % 4))).collect();
+        let mut notes: Vec<String> =
+            (0..4).map(|n| filler.repeat(count / 4 + usize::from(n < count % 4))).collect();
         notes[3].push_str(&"x".repeat(plain));
         if notes.iter().any(|note| note.len() > 60_000) {
             notes = notes.iter().flat_map(|note| split(note, 8)).collect();

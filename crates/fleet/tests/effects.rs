@@ -22,7 +22,14 @@ fn told(effects: &Effects) -> Vec<String> {
             InputChange::Added => "added".to_owned(),
             InputChange::Removed => "removed".to_owned(),
             InputChange::Changed(fields) => {
-                let field = |f: &fleet::FieldChange| format!("{} {} → {}", f.pointer, f.old.as_deref().unwrap_or("-"), f.new.as_deref().unwrap_or("-"));
+                let field = |f: &fleet::FieldChange| {
+                    format!(
+                        "{} {} → {}",
+                        f.pointer,
+                        f.old.as_deref().unwrap_or("-"),
+                        f.new.as_deref().unwrap_or("-")
+                    )
+                };
                 fields.iter().map(field).collect::<Vec<_>>().join(", ")
             }
         };
@@ -35,7 +42,14 @@ fn told(effects: &Effects) -> Vec<String> {
 #[test]
 fn a_catalog_change_is_one_effect_on_all_clusters_that_follow_the_catalog() {
     let mut fleet = Fleet::small();
-    let effects = effects(&mut fleet, vec![strategic("platform_components", "grafana", json!({"oci_tag": "2.0.0", "component_version": "2"}))]);
+    let effects = effects(
+        &mut fleet,
+        vec![strategic(
+            "platform_components",
+            "grafana",
+            json!({"oci_tag": "2.0.0", "component_version": "2"}),
+        )],
+    );
     assert_eq!(
         told(&effects),
         [
@@ -79,7 +93,12 @@ fn a_cluster_change_tells_what_is_added_changed_and_removed() {
 #[test]
 fn identical_changes_of_many_clusters_are_one_effect() {
     let mut fleet = Fleet::small();
-    let assign = Operation::Assign { clusters: selected("id"), kind: "rolebindings".into(), id: "deployer".into(), overrides: json!(null) };
+    let assign = Operation::Assign {
+        clusters: selected("id"),
+        kind: "rolebindings".into(),
+        id: "deployer".into(),
+        overrides: json!(null),
+    };
     assert_eq!(told(&effects(&mut fleet, vec![assign])), ["rolebindings/deployer: added on dev-1 prod-1"]);
 }
 
@@ -95,16 +114,33 @@ fn a_changed_name_or_environment_changes_every_input() {
 fn a_decommission_removes_everything_and_a_creation_adds_it() {
     let mut fleet = Fleet::small();
     let gone = effects(&mut fleet, vec![delete("clusters", "prod-1")]);
-    assert_eq!(told(&gone), ["namespaces/team-a: removed on prod-1", "platform_components/cert-manager: removed on prod-1", "platform_components/grafana: removed on prod-1", "platform_components/policies: removed on prod-1"]);
+    assert_eq!(
+        told(&gone),
+        [
+            "namespaces/team-a: removed on prod-1",
+            "platform_components/cert-manager: removed on prod-1",
+            "platform_components/grafana: removed on prod-1",
+            "platform_components/policies: removed on prod-1"
+        ]
+    );
     let mut body = cluster("new");
     body["namespaces"] = json!([{"id": "team-a"}]);
-    assert_eq!(told(&effects(&mut fleet, vec![create("clusters", body)])), ["namespaces/team-a: added on new"]);
+    assert_eq!(
+        told(&effects(&mut fleet, vec![create("clusters", body)])),
+        ["namespaces/team-a: added on new"]
+    );
 }
 
 #[test]
 fn what_changes_no_answer_has_no_effect() {
     let mut fleet = Fleet::small();
-    assert!(effects(&mut fleet, vec![strategic("clusters", "dev-1", json!({"labels": {"x": "y"}, "vm_image": "z"}))]).is_empty());
+    assert!(
+        effects(
+            &mut fleet,
+            vec![strategic("clusters", "dev-1", json!({"labels": {"x": "y"}, "vm_image": "z"}))]
+        )
+        .is_empty()
+    );
     assert!(effects(&mut fleet, vec![create("namespaces", json!({"id": "unused"}))]).is_empty());
     assert!(effects(&mut fleet, vec![tiny_kind(&json!({}))]).is_empty());
 }
@@ -114,7 +150,10 @@ fn a_changed_delivery_changes_the_values_of_patched_clusters() {
     let mut fleet = Fleet::small();
     fleet.accept(vec![strategic("clusters", "dev-1", json!({"patches": {"podinfo": {"ui.message": null}}}))]);
     fleet.accept(vec![assign("prod-1", "platform_components", "podinfo", json!(null))]);
-    let effects = effects(&mut fleet, vec![strategic("platform_components", "podinfo", json!({"delivery": "kustomize"}))]);
+    let effects = effects(
+        &mut fleet,
+        vec![strategic("platform_components", "podinfo", json!({"delivery": "kustomize"}))],
+    );
     assert_eq!(
         told(&effects),
         [
@@ -127,7 +166,11 @@ fn a_changed_delivery_changes_the_values_of_patched_clusters() {
 #[test]
 fn a_changed_kind_changes_the_inputs_that_it_gives() {
     let mut fleet = Fleet::small();
-    fleet.accept(vec![tiny_kind(&json!({})), create("tinies", json!({"id": "one"})), assign("dev-1", "tinies", "one", json!(null))]);
+    fleet.accept(vec![
+        tiny_kind(&json!({})),
+        create("tinies", json!({"id": "one"})),
+        assign("dev-1", "tinies", "one", json!(null)),
+    ]);
     let effects = effects(&mut fleet, vec![tiny_kind(&json!({"size": {"type": "integer", "default": 7}}))]);
     assert_eq!(told(&effects), ["tinies/one: /size - → 7 on dev-1"]);
 }

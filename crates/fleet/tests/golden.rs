@@ -43,7 +43,8 @@ fn compare(name: &str, body: &[u8]) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, body).expect("the golden files can be written");
     }
-    let golden = std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}; `make golden` writes it"));
+    let golden =
+        std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}; `make golden` writes it"));
     assert_eq!(String::from_utf8_lossy(body), String::from_utf8_lossy(&golden), "{name} is not what it was");
 }
 
@@ -52,21 +53,32 @@ fn answers_are_what_they_were() {
     let fleet = fleet();
     for cluster in ["dev-1", "prod-1", "uat-1", "bare", "gone"] {
         for path in ["platform-components", "namespaces", "rolebindings"] {
-            let Answer::Inputs(inputs) = render(&fleet.state, &format!("{cluster}.k8s.example.com"), path) else { panic!("{cluster} is known") };
+            let Answer::Inputs(inputs) = render(&fleet.state, &format!("{cluster}.k8s.example.com"), path)
+            else {
+                panic!("{cluster} is known")
+            };
             compare(&format!("{cluster}.{path}.json"), inputs.body());
         }
     }
     compare("clusters.json", list_clusters(&fleet.state, None, false).expect("there are some").body());
-    compare("clusters.uat.json", list_clusters(&fleet.state, Some("uat"), false).expect("there is one").body());
+    compare(
+        "clusters.uat.json",
+        list_clusters(&fleet.state, Some("uat"), false).expect("there is one").body(),
+    );
 }
 
 #[test]
 fn digests_are_what_they_were() {
     // They are stored with every commit: if they change, no store of an earlier version loads any more.
     let note = json!({"note": {"type": "string"}});
-    let operations = vec![tiny_kind(&note), create("tinies", json!({"id": "one", "note": "ü"})), create("tinies", json!({"id": "two"}))];
+    let operations = vec![
+        tiny_kind(&note),
+        create("tinies", json!({"id": "one", "note": "ü"})),
+        create("tinies", json!({"id": "two"})),
+    ];
     let transaction = fleet::Transaction { operations, confirm: None, origin: origin(7, 1_800_000_000_000) };
-    let applied = fleet::apply(&fleet::State::empty(), &fleet::Policy::default(), &transaction).expect("good");
+    let applied =
+        fleet::apply(&fleet::State::empty(), &fleet::Policy::default(), &transaction).expect("good");
     let commit = applied.commit.expect("a commit");
     compare("digests.txt", format!("state {}\ncommit {}\n", commit.state, commit.at.hash).as_bytes());
 }

@@ -23,7 +23,11 @@ fn removed(fleet: &mut Fleet, operations: Vec<Operation>) -> Vec<(String, Cause,
         Err(Rejection::Confirm { removals, .. }) => removals,
         Err(refused) => panic!("{refused:#?}"),
     };
-    removals.inputs.iter().map(|r| (format!("{}/{}/{}", r.cluster, r.kind, r.input), r.cause, r.named)).collect()
+    removals
+        .inputs
+        .iter()
+        .map(|r| (format!("{}/{}/{}", r.cluster, r.kind, r.input), r.cause, r.named))
+        .collect()
 }
 
 /// A cluster with that many components `c00`, `c01`, … and namespaces `n00`, `n01`, …
@@ -55,20 +59,41 @@ fn named_removals_are_those_that_the_request_spells() {
     let c = "a/platform_components/c01".to_owned();
     assert_eq!(of(unassign("a", "platform_components", "c01")), [(c.clone(), Removed, true)]);
     assert_eq!(of(disable("a", "c01")), [(c.clone(), Disabled, true)]);
-    assert_eq!(of(assign("a", "platform_components", "c01", json!({"enabled": false}))), [(c.clone(), Disabled, true)]);
-    assert_eq!(of(strategic("clusters", "a", json!({"platform_components": [{"id": "c01", "$patch": "delete"}]}))), [(c.clone(), Removed, true)]);
-    assert_eq!(of(strategic("clusters", "a", json!({"platform_components": [{"id": "c01", "enabled": false}]}))), [(c.clone(), Disabled, true)]);
+    assert_eq!(
+        of(assign("a", "platform_components", "c01", json!({"enabled": false}))),
+        [(c.clone(), Disabled, true)]
+    );
+    assert_eq!(
+        of(strategic("clusters", "a", json!({"platform_components": [{"id": "c01", "$patch": "delete"}]}))),
+        [(c.clone(), Removed, true)]
+    );
+    assert_eq!(
+        of(strategic("clusters", "a", json!({"platform_components": [{"id": "c01", "enabled": false}]}))),
+        [(c.clone(), Disabled, true)]
+    );
 
     let test = json!([{"op": "remove", "path": "/platform_components/1"}]);
     assert_eq!(of(json_patch("clusters", "a", test)), [(c.clone(), Removed, false)]);
     let clusters = || selected("id=a");
     let (kind, id): (Box<str>, Box<str>) = ("platform_components".into(), "c01".into());
-    assert_eq!(of(Operation::RemoveReference { clusters: clusters(), kind: kind.clone(), id: id.clone() }), [(c.clone(), Removed, false)]);
+    assert_eq!(
+        of(Operation::RemoveReference { clusters: clusters(), kind: kind.clone(), id: id.clone() }),
+        [(c.clone(), Removed, false)]
+    );
     let patch = Patch::Strategic(json!({"enabled": false}));
-    assert_eq!(of(Operation::PatchReference { clusters: clusters(), kind: kind.clone(), id: id.clone(), patch }), [(c.clone(), Disabled, false)]);
-    assert_eq!(of(Operation::Assign { clusters: clusters(), kind, id, overrides: json!({"enabled": false}) }), [(c.clone(), Disabled, false)]);
+    assert_eq!(
+        of(Operation::PatchReference { clusters: clusters(), kind: kind.clone(), id: id.clone(), patch }),
+        [(c.clone(), Disabled, false)]
+    );
+    assert_eq!(
+        of(Operation::Assign { clusters: clusters(), kind, id, overrides: json!({"enabled": false}) }),
+        [(c.clone(), Disabled, false)]
+    );
     let patch = Patch::Strategic(json!({"platform_components": [{"id": "c01", "$patch": "delete"}]}));
-    assert_eq!(of(Operation::Patch { kind: "clusters".into(), target: clusters(), patch }), [(c, Removed, false)]);
+    assert_eq!(
+        of(Operation::Patch { kind: "clusters".into(), target: clusters(), patch }),
+        [(c, Removed, false)]
+    );
 }
 
 #[test]
@@ -76,7 +101,10 @@ fn a_put_that_leaves_one_out_is_stopped_and_goes_through_when_confirmed() {
     let mut fleet = Fleet::small();
     let mut body = fleet.document("clusters", "dev-1");
     body["namespaces"] = json!([{"id": "team-a"}, {"id": "team-b"}]);
-    assert_eq!(because(&mut fleet, vec![put("clusters", "dev-1", body.clone())]), "1 removals were not asked for by name, on `dev-1`");
+    assert_eq!(
+        because(&mut fleet, vec![put("clusters", "dev-1", body.clone())]),
+        "1 removals were not asked for by name, on `dev-1`"
+    );
     let applied = fleet.confirm(vec![put("clusters", "dev-1", body)]);
     let tally = applied.commit.expect("a commit").removals;
     assert_eq!((tally.each, tally.ordinary, tally.decommissions, tally.confirmed), (1, 0, 0, true));
@@ -93,21 +121,36 @@ fn a_disabled_input_was_not_there_and_enabling_removes_nothing() {
 fn a_changed_delivery_uninstalls_and_counts_on_every_user() {
     let mut fleet = Fleet::small();
     let change = strategic("platform_components", "grafana", json!({"delivery": "kustomize"}));
-    let gone = [("dev-1/platform_components/grafana".to_owned(), Cause::Redelivered, false), ("prod-1/platform_components/grafana".to_owned(), Cause::Redelivered, false)];
+    let gone = [
+        ("dev-1/platform_components/grafana".to_owned(), Cause::Redelivered, false),
+        ("prod-1/platform_components/grafana".to_owned(), Cause::Redelivered, false),
+    ];
     assert_eq!(removed(&mut fleet, vec![change.clone()]), gone);
-    let by_url = strategic("platform_components", "grafana", json!({"oci_url": "oci://registry.example.com/grafana"}));
+    let by_url =
+        strategic("platform_components", "grafana", json!({"oci_url": "oci://registry.example.com/grafana"}));
     assert_eq!(removed(&mut fleet, vec![by_url]), gone);
     // The cluster changes in the same transaction: still a removal, and what is disabled is not counted twice.
-    let with_cluster = vec![change, strategic("clusters", "dev-1", json!({"node_count": 5})), disable("prod-1", "grafana")];
-    assert_eq!(removed(&mut fleet, with_cluster), [gone[0].clone(), ("prod-1/platform_components/grafana".to_owned(), Cause::Disabled, true)]);
+    let with_cluster =
+        vec![change, strategic("clusters", "dev-1", json!({"node_count": 5})), disable("prod-1", "grafana")];
+    assert_eq!(
+        removed(&mut fleet, with_cluster),
+        [gone[0].clone(), ("prod-1/platform_components/grafana".to_owned(), Cause::Disabled, true)]
+    );
 }
 
 #[test]
 fn a_changed_environment_moves_what_follows_it() {
     let mut fleet = Fleet::small();
     let change = vec![strategic("clusters", "dev-1", json!({"environment": "qa"}))];
-    assert_eq!(removed(&mut fleet, change), [("dev-1/platform_components/policies".to_owned(), Cause::Moved, false)]);
-    fleet.confirm(vec![unassign("prod-1", "platform_components", "policies"), unassign("prod-1", "platform_components", "grafana"), unassign("prod-1", "platform_components", "cert-manager")]);
+    assert_eq!(
+        removed(&mut fleet, change),
+        [("dev-1/platform_components/policies".to_owned(), Cause::Moved, false)]
+    );
+    fleet.confirm(vec![
+        unassign("prod-1", "platform_components", "policies"),
+        unassign("prod-1", "platform_components", "grafana"),
+        unassign("prod-1", "platform_components", "cert-manager"),
+    ]);
     assert_eq!(removed(&mut fleet, vec![strategic("clusters", "prod-1", json!({"environment": "uat"}))]), []);
 }
 
@@ -115,18 +158,28 @@ fn a_changed_environment_moves_what_follows_it() {
 fn a_emptying_a_kind_of_a_cluster_needs_a_confirmation() {
     let mut fleet = wide(&["a"], 2, 1);
     fleet.accept(vec![unassign("a", "namespaces", "n00")]);
-    assert_eq!(because(&mut fleet, vec![disable("a", "c00"), disable("a", "c01")]), "`a` would be left without any platform_components");
+    assert_eq!(
+        because(&mut fleet, vec![disable("a", "c00"), disable("a", "c01")]),
+        "`a` would be left without any platform_components"
+    );
     fleet.accept(vec![disable("a", "c00")]);
     fleet.accept(vec![disable("a", "c01")]);
 }
 
 #[test]
 fn b_removing_three_and_more_than_half_needs_a_confirmation() {
-    let three = |fleet: &mut Fleet| fleet.try_apply(vec![disable("a", "c00"), disable("a", "c01"), disable("a", "c02")]);
+    let three = |fleet: &mut Fleet| {
+        fleet.try_apply(vec![disable("a", "c00"), disable("a", "c01"), disable("a", "c02")])
+    };
     assert!(three(&mut wide(&["a"], 6, 0)).is_ok());
-    let Err(Rejection::Confirm { because, .. }) = three(&mut wide(&["a"], 5, 0)) else { panic!("not stopped") };
+    let Err(Rejection::Confirm { because, .. }) = three(&mut wide(&["a"], 5, 0)) else {
+        panic!("not stopped")
+    };
     assert_eq!(because, "`a` would lose 3 of its 5 platform_components");
-    assert!(wide(&["a"], 3, 0).try_apply(vec![disable("a", "c00"), disable("a", "c01")]).is_ok(), "two of three");
+    assert!(
+        wide(&["a"], 3, 0).try_apply(vec![disable("a", "c00"), disable("a", "c01")]).is_ok(),
+        "two of three"
+    );
 }
 
 #[test]
@@ -143,14 +196,21 @@ fn c_removing_on_more_than_three_clusters_needs_a_confirmation() {
 #[test]
 fn d_decommissioning_two_clusters_at_once_needs_a_confirmation() {
     let mut fleet = wide(&["a", "b", "c"], 5, 5);
-    assert_eq!(because(&mut fleet, vec![delete("clusters", "a"), delete("clusters", "b")]), "2 clusters are decommissioned at once, the first of them `a`");
+    assert_eq!(
+        because(&mut fleet, vec![delete("clusters", "a"), delete("clusters", "b")]),
+        "2 clusters are decommissioned at once, the first of them `a`"
+    );
     let by_selector = Operation::Delete { kind: "clusters".into(), target: selected("id=c") };
     assert_eq!(because(&mut fleet, vec![by_selector]), "10 removals were not asked for by name, on `c`");
     let applied = fleet.accept(vec![delete("clusters", "a")]);
     assert_eq!(applied.removals.decommissions.len(), 1);
     assert_eq!(applied.removals.inputs.len(), 10);
     let tally = applied.commit.expect("a commit").removals;
-    assert_eq!((tally.decommissions, tally.each, tally.ordinary), (1, 0, 0), "its inputs are counted with it");
+    assert_eq!(
+        (tally.decommissions, tally.each, tally.ordinary),
+        (1, 0, 0),
+        "its inputs are counted with it"
+    );
 }
 
 #[test]
@@ -169,13 +229,22 @@ fn e_the_eleventh_deletion_of_an_hour_needs_a_confirmation() {
         fleet.accept(vec![unassign("a", "namespaces", &format!("n{n:02}"))]);
     }
     let eleventh = || vec![unassign("a", "namespaces", "n10")];
-    assert_eq!(because(&mut fleet, eleventh()), "11 deletions within an hour (clusters, and kinds that are guarded each); 10 go without a confirmation");
-    assert_eq!(because(&mut fleet, vec![delete("clusters", "a")]), "11 deletions within an hour (clusters, and kinds that are guarded each); 10 go without a confirmation");
+    assert_eq!(
+        because(&mut fleet, eleventh()),
+        "11 deletions within an hour (clusters, and kinds that are guarded each); 10 go without a confirmation"
+    );
+    assert_eq!(
+        because(&mut fleet, vec![delete("clusters", "a")]),
+        "11 deletions within an hour (clusters, and kinds that are guarded each); 10 go without a confirmation"
+    );
     fleet.accept(vec![disable("a", "c00")]);
     fleet.confirm(eleventh());
     fleet.now += HOUR - 10_000 + 1000;
     fleet.accept(vec![unassign("a", "namespaces", "n11")]);
-    assert!(because(&mut fleet, vec![unassign("a", "namespaces", "n12")]).starts_with("11 deletions"), "only the first of the ten is an hour old");
+    assert!(
+        because(&mut fleet, vec![unassign("a", "namespaces", "n12")]).starts_with("11 deletions"),
+        "only the first of the ten is an hour old"
+    );
 }
 
 #[test]
@@ -184,7 +253,10 @@ fn e_the_fifty_first_ordinary_removal_of_an_hour_needs_a_confirmation() {
     for n in 0..50 {
         fleet.accept(vec![disable("a", &format!("c{n:02}"))]);
     }
-    assert_eq!(because(&mut fleet, vec![disable("a", "c50")]), "51 removals within an hour; 50 go without a confirmation");
+    assert_eq!(
+        because(&mut fleet, vec![disable("a", "c50")]),
+        "51 removals within an hour; 50 go without a confirmation"
+    );
     fleet.accept(vec![unassign("a", "namespaces", "n00")]);
 }
 
@@ -216,7 +288,11 @@ fn a_confirmation_is_for_exactly_those_removals() {
     let clear = || vec![strategic("clusters", "dev-1", json!({"namespaces": []}))];
     let Rejection::Confirm { digest, .. } = fleet.reject(clear()) else { panic!("not stopped") };
     let send = |fleet: &Fleet, digest: RemovalsDigest, operations: Vec<Operation>| {
-        apply(&fleet.state, &fleet.policy, &Transaction { operations, confirm: Some(digest), origin: origin(99, fleet.now) })
+        apply(
+            &fleet.state,
+            &fleet.policy,
+            &Transaction { operations, confirm: Some(digest), origin: origin(99, fleet.now) },
+        )
     };
     // An unrelated write does not spoil it; neither does reading it back from text.
     fleet.accept(vec![strategic("clusters", "prod-1", json!({"node_count": 9}))]);
@@ -224,7 +300,9 @@ fn a_confirmation_is_for_exactly_those_removals() {
     assert!(send(&fleet, digest, clear()).is_ok());
     // Another removal in its place does.
     fleet.accept(vec![unassign("dev-1", "namespaces", "team-c")]);
-    let Err(Rejection::Confirm { because, digest: now, .. }) = send(&fleet, digest, clear()) else { panic!("it went through") };
+    let Err(Rejection::Confirm { because, digest: now, .. }) = send(&fleet, digest, clear()) else {
+        panic!("it went through")
+    };
     assert_eq!(because, "what would be removed is not what was confirmed");
     assert!(send(&fleet, now, clear()).is_ok());
     // So does a confirmation where nothing is removed.
@@ -235,7 +313,12 @@ fn a_confirmation_is_for_exactly_those_removals() {
 fn a_plan_shows_what_would_happen_and_that_it_would_be_stopped() {
     let fleet = Fleet::small();
     let operations = vec![strategic("clusters", "dev-1", json!({"namespaces": []}))];
-    let planned = plan(&fleet.state, &fleet.policy, &Transaction { operations, confirm: None, origin: origin(99, fleet.now) }).expect("valid");
+    let planned = plan(
+        &fleet.state,
+        &fleet.policy,
+        &Transaction { operations, confirm: None, origin: origin(99, fleet.now) },
+    )
+    .expect("valid");
     assert_eq!(planned.unconfirmed.as_deref(), Some("3 removals were not asked for by name, on `dev-1`"));
     assert_eq!(planned.applied.removals.inputs.len(), 3);
     assert!(planned.applied.next.cluster("dev-1").expect("there").doc.references_to("namespaces").is_empty());
@@ -246,9 +329,16 @@ fn a_renamed_cluster_on_the_same_dns_counts_as_a_decommission() {
     let mut fleet = wide(&["a"], 3, 0);
     let mut body = fleet.document("clusters", "a");
     body["id"] = json!("b");
-    let renamed = vec![Operation::Delete { kind: "clusters".into(), target: Target::one("a") }, Operation::Create { kind: "clusters".into(), body, replace_decommissioned: true }];
+    let renamed = vec![
+        Operation::Delete { kind: "clusters".into(), target: Target::one("a") },
+        Operation::Create { kind: "clusters".into(), body, replace_decommissioned: true },
+    ];
     let applied = fleet.accept(renamed);
     assert_eq!(applied.removals.decommissions.len(), 1);
-    assert_eq!(fleet.ids("a", "platform-components"), ["c00", "c01", "c02"], "the DNS name is served by the new one");
+    assert_eq!(
+        fleet.ids("a", "platform-components"),
+        ["c00", "c01", "c02"],
+        "the DNS name is served by the new one"
+    );
     assert!(fleet.state.tombstones().is_empty());
 }

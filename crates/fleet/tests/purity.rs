@@ -3,20 +3,51 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const ALLOWED: [&str; 10] =
-    ["blake3", "hashbrown", "json-patch", "jsonschema", "rpds", "rustc-hash", "serde", "serde-saphyr", "serde_json", "thiserror"];
+const ALLOWED: [&str; 10] = [
+    "blake3",
+    "hashbrown",
+    "json-patch",
+    "jsonschema",
+    "rpds",
+    "rustc-hash",
+    "serde",
+    "serde-saphyr",
+    "serde_json",
+    "thiserror",
+];
 
 /// What code without I/O, clock, chance, threads and HTTP does not say.
 const FORBIDDEN: [&str; 14] = [
-    "std::fs", "std::net", "std::time", "std::thread", "std::process", "std::env", "std::io", "SystemTime", "Instant", "async fn", "tokio",
-    "axum", "rusqlite", "println!",
+    "std::fs",
+    "std::net",
+    "std::time",
+    "std::thread",
+    "std::process",
+    "std::env",
+    "std::io",
+    "SystemTime",
+    "Instant",
+    "async fn",
+    "tokio",
+    "axum",
+    "rusqlite",
+    "println!",
 ];
 
 #[test]
 fn the_core_depends_only_on_what_is_on_the_list() {
-    let manifest = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).expect("our manifest");
-    let section = manifest.split("[dependencies]").nth(1).and_then(|rest| rest.split("\n[").next()).expect("dependencies");
-    let names: BTreeSet<&str> = section.lines().filter_map(|line| line.split(['.', ' ', '=']).next()).filter(|name| !name.is_empty()).collect();
+    let manifest = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
+        .expect("our manifest");
+    let section = manifest
+        .split("[dependencies]")
+        .nth(1)
+        .and_then(|rest| rest.split("\n[").next())
+        .expect("dependencies");
+    let names: BTreeSet<&str> = section
+        .lines()
+        .filter_map(|line| line.split(['.', ' ', '=']).next())
+        .filter(|name| !name.is_empty())
+        .collect();
     assert_eq!(names, BTreeSet::from(ALLOWED));
 }
 
@@ -31,7 +62,11 @@ fn the_core_says_nothing_of_clocks_files_sockets_threads_or_http() {
             }
             *files += 1;
             let text = std::fs::read_to_string(&path).expect("a source file");
-            let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+            let code: String = text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"))
+                .collect::<Vec<_>>()
+                .join("\n");
             for word in FORBIDDEN {
                 assert!(!code.contains(word), "{} says `{word}`", path.display());
             }
@@ -44,8 +79,14 @@ fn the_core_says_nothing_of_clocks_files_sockets_threads_or_http() {
 
 #[test]
 fn inputs_are_made_in_two_places_only() {
-    let render = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/render.rs")).expect("a source file");
+    let render = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/render.rs"))
+        .expect("a source file");
     let made = render.matches("Inputs { body").count() + render.matches("Self { body: b").count();
     assert_eq!(made, 2, "an answer is made from a live cluster or from a tombstone, and nowhere else");
-    assert!(render.contains("pub struct Inputs {\n    body: Vec<u8>,\n    count: usize,\n    revision: Revision,\n}"), "its fields are private");
+    assert!(
+        render.contains(
+            "pub struct Inputs {\n    body: Vec<u8>,\n    count: usize,\n    revision: Revision,\n}"
+        ),
+        "its fields are private"
+    );
 }

@@ -2,12 +2,10 @@
 
 mod common;
 
-
-
 use common::*;
 use fleet::{
-    Canonical, Change, Commit, Diverged, Hash, KINDS, Key, Kind, Loader, Origin, Policy, Position, Revision, Row, State, Tally,
-    Timestamp, Transaction, Uid, apply,
+    Canonical, Change, Commit, Diverged, Hash, KINDS, Key, Kind, Loader, Origin, Policy, Position, Revision,
+    Row, State, Tally, Timestamp, Transaction, Uid, apply,
 };
 use serde_json::json;
 
@@ -15,10 +13,18 @@ fn history() -> (Fleet, Vec<Commit>) {
     let mut fleet = Fleet::small();
     let mut commits = Vec::new();
     for operations in [
-        vec![strategic("clusters", "dev-1", json!({"platform_components": [{"id": "grafana", "oci_tag": "9.9.9"}]}))],
+        vec![strategic(
+            "clusters",
+            "dev-1",
+            json!({"platform_components": [{"id": "grafana", "oci_tag": "9.9.9"}]}),
+        )],
         vec![unassign("dev-1", "namespaces", "team-c"), delete("namespaces", "team-c")],
         vec![delete("clusters", "prod-1")],
-        vec![tiny_kind(&json!({})), create("tinies", json!({"id": "one"})), assign("dev-1", "tinies", "one", json!(null))],
+        vec![
+            tiny_kind(&json!({})),
+            create("tinies", json!({"id": "one"})),
+            assign("dev-1", "tinies", "one", json!(null)),
+        ],
     ] {
         commits.extend(fleet.accept(operations).commit);
     }
@@ -29,7 +35,14 @@ fn history() -> (Fleet, Vec<Commit>) {
 fn forged(state: &State, after: &State, changes: Vec<Change>) -> Commit {
     let at = Position { revision: state.head().revision.next(), hash: Hash::default() };
     let origin = Origin { time: state.time(), ..origin(77, 0) };
-    let mut commit = Commit { at, previous: state.head().hash, state: after.digest(), origin, removals: Tally::default(), changes };
+    let mut commit = Commit {
+        at,
+        previous: state.head().hash,
+        state: after.digest(),
+        origin,
+        removals: Tally::default(),
+        changes,
+    };
     commit.at.hash = commit.expected_hash();
     commit
 }
@@ -39,9 +52,23 @@ fn replay_arrives_where_apply_did() {
     let (fleet, commits) = history();
     let start = Fleet::small();
     assert_eq!(start.state, Fleet::small().state, "the same operations give the same state");
-    let replayed = commits.iter().fold(start.state, |state, commit| state.replay(commit).expect("it follows"));
+    let replayed =
+        commits.iter().fold(start.state, |state, commit| state.replay(commit).expect("it follows"));
     assert_eq!(replayed, fleet.state);
     assert_eq!(replayed.head(), commits.last().expect("some").at);
+}
+
+#[test]
+fn a_tombstone_that_a_new_cluster_replaces_leaves_the_digest_too() {
+    let mut fleet = Fleet::small();
+    let (digest, body) = (fleet.state.digest(), fleet.document("clusters", "prod-1"));
+    fleet.accept(vec![delete("clusters", "prod-1")]);
+    fleet.accept(vec![fleet::Operation::Create {
+        kind: "clusters".into(),
+        body,
+        replace_decommissioned: true,
+    }]);
+    assert_eq!(fleet.state.digest(), digest);
 }
 
 #[test]
@@ -83,15 +110,25 @@ fn replay_accepts_documents_that_todays_rules_refuse() {
     let mut fleet = Fleet::small();
     let strange = r#"{"annotations":{"a b":"c"},"id":"kube-Strange","more":{"x":[1]}}"#;
     let cluster = r#"{"cluster_dns":"Old.Example","cluster_name":"","environment":"staging","id":"old","namespaces":[{"id":"kube-Strange","more":1}],"patches":{"ghost":{"a":"1","a.b":"2"}},"zone":"z"}"#;
-    let change = |kind: &str, id: &str, body: &str| Change::new(Key::new(kind, id), Some(Canonical::stored(body)));
+    let change =
+        |kind: &str, id: &str, body: &str| Change::new(Key::new(kind, id), Some(Canonical::stored(body)));
     let changes = vec![change("clusters", "old", cluster), change("namespaces", "kube-Strange", strange)];
     // The digest that they make is found by loading them beside what is there.
-    let rows: Vec<Row> = rows(&fleet.state).into_iter().chain(changes.iter().map(|change| row(change.key().clone(), change.after().expect("a put")))).collect();
+    let rows: Vec<Row> = rows(&fleet.state)
+        .into_iter()
+        .chain(changes.iter().map(|change| row(change.key().clone(), change.after().expect("a put"))))
+        .collect();
     let after = load(&fleet.state, rows, None).expect("they load");
     let commit = forged(&fleet.state, &after, changes);
     fleet.state = fleet.state.replay(&commit).expect("it is followed");
-    assert_eq!(serde_json::to_string(&fleet.document("clusters", "old")).expect("JSON"), cluster, "and comes back as it was");
-    let fleet::Answer::Inputs(inputs) = fleet::render(&fleet.state, "Old.Example", "namespaces") else { panic!("it is served") };
+    assert_eq!(
+        serde_json::to_string(&fleet.document("clusters", "old")).expect("JSON"),
+        cluster,
+        "and comes back as it was"
+    );
+    let fleet::Answer::Inputs(inputs) = fleet::render(&fleet.state, "Old.Example", "namespaces") else {
+        panic!("it is served")
+    };
     assert_eq!(
         std::str::from_utf8(inputs.body()).expect("text"),
         r#"{"inputs":[{"annotations":{"a b":"c"},"cluster":{"dns":"Old.Example","environment":"staging","name":""},"id":"kube-Strange","labels":{}}]}"#
@@ -101,7 +138,12 @@ fn replay_accepts_documents_that_todays_rules_refuse() {
 #[test]
 fn replay_refuses_what_it_cannot_represent() {
     let fleet = Fleet::small();
-    for (kind, body) in [("namespaces", "[]"), ("namespaces", "{"), ("clusters", r#"{"id":"x"}"#), ("no-such-kind", r#"{"id":"x"}"#)] {
+    for (kind, body) in [
+        ("namespaces", "[]"),
+        ("namespaces", "{"),
+        ("clusters", r#"{"id":"x"}"#),
+        ("no-such-kind", r#"{"id":"x"}"#),
+    ] {
         let changes = vec![Change::new(Key::new(kind, "x"), Some(Canonical::stored(body)))];
         let commit = forged(&fleet.state, &fleet.state, changes);
         assert!(matches!(fleet.state.replay(&commit), Err(Diverged::Undecodable { .. })), "{kind} {body}");
@@ -117,19 +159,33 @@ fn rows(state: &State) -> Vec<Row> {
     let mut rows = Vec::new();
     for kind in state.kinds().iter() {
         let body = Canonical::stored(serde_json::to_string(kind.file()).expect("JSON"));
-        rows.push(Row { uid: Uid(0), revision: Revision(1), key: Key::new(KINDS, kind.name().as_str()), body });
+        rows.push(Row {
+            uid: Uid(0),
+            revision: Revision(1),
+            key: Key::new(KINDS, kind.name().as_str()),
+            body,
+        });
         for id in state.ids(kind.name().as_str()) {
             let key = Key { kind: kind.name().clone(), id: id.clone() };
             let (map, revision) = state.document(kind.name().as_str(), id.as_str()).expect("listed");
             let body = Canonical::stored(serde_json::to_string(&map).expect("JSON"));
-            let uid = state.cluster(id.as_str()).filter(|_| kind.name().as_str() == "clusters").map_or(Uid(0), |cluster| cluster.uid);
+            let uid = state
+                .cluster(id.as_str())
+                .filter(|_| kind.name().as_str() == "clusters")
+                .map_or(Uid(0), |cluster| cluster.uid);
             rows.push(Row { key, body, revision, uid });
         }
     }
     for tombstone in state.tombstones() {
         let doc = &tombstone.doc;
-        let body = json!({"dns": doc.dns.as_str(), "id": doc.id.as_str(), "uid": doc.uid.to_string()}).to_string();
-        rows.push(Row { key: Key::new(fleet::DECOMMISSIONED, doc.dns.as_str()), body: Canonical::stored(body), revision: tombstone.revision, uid: tombstone.uid });
+        let body =
+            json!({"dns": doc.dns.as_str(), "id": doc.id.as_str(), "uid": doc.uid.to_string()}).to_string();
+        rows.push(Row {
+            key: Key::new(fleet::DECOMMISSIONED, doc.dns.as_str()),
+            body: Canonical::stored(body),
+            revision: tombstone.revision,
+            uid: tombstone.uid,
+        });
     }
     rows
 }
@@ -149,16 +205,28 @@ fn a_loaded_state_serves_what_the_replayed_one_does() {
     let (fleet, _) = history();
     let loaded = load(&fleet.state, rows(&fleet.state), Some(fleet.state.digest())).expect("it loads");
     assert_eq!((loaded.head(), loaded.digest()), (fleet.state.head(), fleet.state.digest()));
-    for (cluster, path) in [("dev-1", "platform-components"), ("dev-1", "namespaces"), ("dev-1", "tinies"), ("prod-1", "namespaces")] {
+    for (cluster, path) in [
+        ("dev-1", "platform-components"),
+        ("dev-1", "namespaces"),
+        ("dev-1", "tinies"),
+        ("prod-1", "namespaces"),
+    ] {
         let body = |state: &State| match fleet::render(state, &format!("{cluster}.k8s.example.com"), path) {
             fleet::Answer::Inputs(inputs) => inputs.into_body(),
             other => panic!("{other:?}"),
         };
         assert_eq!(body(&loaded), body(&fleet.state), "{cluster} {path}");
     }
-    assert_eq!(loaded.usage(&Key::new("namespaces", "team-a")), fleet.state.usage(&Key::new("namespaces", "team-a")));
+    assert_eq!(
+        loaded.usage(&Key::new("namespaces", "team-a")),
+        fleet.state.usage(&Key::new("namespaces", "team-a"))
+    );
     // And it goes on from there as the other would.
-    let transaction = Transaction { operations: vec![delete("clusters", "dev-1")], confirm: None, origin: origin(500, fleet.now) };
+    let transaction = Transaction {
+        operations: vec![delete("clusters", "dev-1")],
+        confirm: None,
+        origin: origin(500, fleet.now),
+    };
     let on_loaded = apply(&loaded, &Policy::default(), &transaction).expect("good").commit;
     assert_eq!(on_loaded, apply(&fleet.state, &Policy::default(), &transaction).expect("good").commit);
 }
@@ -172,7 +240,12 @@ fn an_edited_missing_or_added_row_is_noticed_at_load() {
         let mut missing = good.clone();
         let gone = missing.remove(n);
         if gone.key.kind.as_str() != KINDS {
-            assert_eq!(load(&fleet.state, missing, digest).expect_err("a row is missing"), Diverged::State, "{}", gone.key);
+            assert_eq!(
+                load(&fleet.state, missing, digest).expect_err("a row is missing"),
+                Diverged::State,
+                "{}",
+                gone.key
+            );
         }
         let mut edited = good.clone();
         let body = edited[n].body.as_str().replacen("e", "f", 1);
@@ -194,8 +267,13 @@ fn the_guard_remembers_the_last_hour_over_a_restart() {
     for row in rows {
         loader.push(row).expect("rows");
     }
-    fleet.state = loader.finish(fleet.state.head(), fleet.state.time(), commit.state, [(commit.origin.time, commit.removals)]).expect("it loads");
-    assert!(matches!(fleet.reject(vec![unassign("dev-1", "namespaces", "team-b")]), fleet::Rejection::Confirm { .. }));
+    fleet.state = loader
+        .finish(fleet.state.head(), fleet.state.time(), commit.state, [(commit.origin.time, commit.removals)])
+        .expect("it loads");
+    assert!(matches!(
+        fleet.reject(vec![unassign("dev-1", "namespaces", "team-b")]),
+        fleet::Rejection::Confirm { .. }
+    ));
 }
 
 #[test]

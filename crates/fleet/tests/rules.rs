@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 #[track_caller]
 fn assert_contains(complaints: &[String], expected: &[&str]) {
     for part in expected {
-        assert!(complaints.iter().any(|complaint| complaint.contains(part)), "{part:?} is not in {complaints:#?}");
+        assert!(
+            complaints.iter().any(|complaint| complaint.contains(part)),
+            "{part:?} is not in {complaints:#?}"
+        );
     }
     assert_eq!(complaints.len(), expected.len(), "{complaints:#?}");
 }
@@ -49,12 +52,28 @@ fn violations_say_which_operation_of_a_batch_they_are_of() {
 fn wrong_types_and_missing_fields() {
     let mut fleet = Fleet::small();
     assert_contains(
-        &fleet.complaints(vec![create("platform_components", json!({"id": "x", "component_path": 7, "oci_tag": "v1", "depends_on": "y"}))]),
-        &["/component_path: must be a string, not 7", "/depends_on: must be an array, not \"y\"", "/oci_url: `oci_url` is required and missing"],
+        &fleet.complaints(vec![create(
+            "platform_components",
+            json!({"id": "x", "component_path": 7, "oci_tag": "v1", "depends_on": "y"}),
+        )]),
+        &[
+            "/component_path: must be a string, not 7",
+            "/depends_on: must be an array, not \"y\"",
+            "/oci_url: `oci_url` is required and missing",
+        ],
     );
-    assert_contains(&fleet.complaints(vec![create("namespaces", json!("team"))]), &[": must be an object, not \"team\""]);
-    assert_contains(&fleet.complaints(vec![create("namespaces", json!({"labels": {}}))]), &["/id: `id` is required"]);
-    assert_contains(&fleet.complaints(vec![create("nonsense", json!({"id": "x"}))]), &["there is no kind `nonsense`; there are clusters, namespaces,"]);
+    assert_contains(
+        &fleet.complaints(vec![create("namespaces", json!("team"))]),
+        &[": must be an object, not \"team\""],
+    );
+    assert_contains(
+        &fleet.complaints(vec![create("namespaces", json!({"labels": {}}))]),
+        &["/id: `id` is required"],
+    );
+    assert_contains(
+        &fleet.complaints(vec![create("nonsense", json!({"id": "x"}))]),
+        &["there is no kind `nonsense`; there are clusters, namespaces,"],
+    );
 }
 
 #[test]
@@ -65,9 +84,13 @@ fn duplicate_and_dangling_references() {
     body["platform_components"] = json!([{"id": "ghost"}]);
     assert_contains(
         &fleet.complaints(vec![create("clusters", body)]),
-        &["/namespaces/2: `team-b` is there twice; list each namespace once", "/platform_components/0: there is no platform_component `ghost`"],
+        &[
+            "/namespaces/2: `team-b` is there twice; list each namespace once",
+            "/platform_components/0: there is no platform_component `ghost`",
+        ],
     );
-    let both = vec![strategic("clusters", "dev-1", json!({"namespaces": [{"id": "team-a"}, {"id": "team-a"}]}))];
+    let both =
+        vec![strategic("clusters", "dev-1", json!({"namespaces": [{"id": "team-a"}, {"id": "team-a"}]}))];
     assert_contains(&fleet.complaints(both), &["/namespaces/1: the patch names `team-a` twice"]);
 }
 
@@ -76,11 +99,17 @@ fn what_refers_to_a_document_that_cannot_be_read_is_not_wrong_on_top_of_that() {
     let mut fleet = Fleet::small();
     let complaints = fleet.complaints(vec![
         create("namespaces", json!({"id": "odd", "labels": {"a": 1}})),
-        create("platform_components", json!({"id": "odd", "component_path": 1, "oci_url": "https://x.io", "oci_tag": "1"})),
+        create(
+            "platform_components",
+            json!({"id": "odd", "component_path": 1, "oci_url": "https://x.io", "oci_tag": "1"}),
+        ),
         assign("dev-1", "namespaces", "odd", json!(null)),
         assign("dev-1", "platform_components", "odd", json!(null)),
     ]);
-    assert_contains(&complaints, &["/labels/a: must be a string, not 1", "/component_path: must be a string, not 1"]);
+    assert_contains(
+        &complaints,
+        &["/labels/a: must be a string, not 1", "/component_path: must be a string, not 1"],
+    );
 }
 
 #[test]
@@ -94,7 +123,10 @@ fn a_dependency_cycle_over_five_components() {
     let ring = vec![link("a", "b"), link("b", "c"), link("c", "d"), link("d", "e"), link("e", "a")];
     let complaints = fleet.complaints(ring.clone());
     assert_eq!(complaints.len(), 5, "{complaints:#?}");
-    assert_eq!(complaints[0], "/depends_on: the dependencies go round in a circle: `a` → `b` → `c` → `d` → `e` → `a`");
+    assert_eq!(
+        complaints[0],
+        "/depends_on: the dependencies go round in a circle: `a` → `b` → `c` → `d` → `e` → `a`"
+    );
 
     fleet.accept([ring[..4].to_vec(), vec![create("platform_components", component("e"))]].concat());
     let closed = fleet.complaints(vec![strategic("platform_components", "e", json!({"depends_on": ["a"]}))]);
@@ -107,13 +139,22 @@ fn a_dependency_cycle_over_five_components() {
 fn a_cluster_cannot_close_a_circle_with_its_own_dependencies() {
     let mut fleet = Fleet::small();
     let own = assign("dev-1", "platform_components", "cert-manager", json!({"depends_on": ["traefik"]}));
-    assert_contains(&fleet.complaints(vec![own]), &["/platform_components: the dependencies go round in a circle: `cert-manager` → `traefik` → `cert-manager`"]);
+    assert_contains(
+        &fleet.complaints(vec![own]),
+        &[
+            "/platform_components: the dependencies go round in a circle: `cert-manager` → `traefik` → `cert-manager`",
+        ],
+    );
 }
 
 #[test]
 fn helm_cannot_depend_on_kustomize() {
     let mut fleet = Fleet::small();
-    let complaints = fleet.complaints(vec![strategic("platform_components", "podinfo", json!({"depends_on": ["logging"]}))]);
+    let complaints = fleet.complaints(vec![strategic(
+        "platform_components",
+        "podinfo",
+        json!({"depends_on": ["logging"]}),
+    )]);
     assert_contains(
         &complaints,
         &[
@@ -122,21 +163,42 @@ fn helm_cannot_depend_on_kustomize() {
         ],
     );
     let own = assign("dev-1", "platform_components", "podinfo", json!({"depends_on": ["policies"]}));
-    assert_contains(&fleet.complaints(vec![own]), &["/platform_components/2/depends_on/0: `podinfo` is delivered by helm and depends on `policies`"]);
+    assert_contains(
+        &fleet.complaints(vec![own]),
+        &["/platform_components/2/depends_on/0: `podinfo` is delivered by helm and depends on `policies`"],
+    );
     let redelivered = strategic("platform_components", "cert-manager", json!({"delivery": "kustomize"}));
-    assert_contains(&fleet.complaints(vec![redelivered]), &["/delivery: `traefik` is delivered by helm and depends on `cert-manager`, which is delivered by kustomize"]);
+    assert_contains(
+        &fleet.complaints(vec![redelivered]),
+        &[
+            "/delivery: `traefik` is delivered by helm and depends on `cert-manager`, which is delivered by kustomize",
+        ],
+    );
 }
 
 #[test]
 fn dependencies_are_assigned_and_enabled_or_overridden() {
     let mut fleet = Fleet::small();
-    let without = strategic("clusters", "dev-1", json!({"platform_components": [{"id": "cert-manager", "$patch": "delete"}]}));
-    assert_contains(&fleet.complaints(vec![without.clone()]), &["/platform_components/3: `traefik` depends on `cert-manager`, which is not assigned to this cluster"]);
+    let without = strategic(
+        "clusters",
+        "dev-1",
+        json!({"platform_components": [{"id": "cert-manager", "$patch": "delete"}]}),
+    );
+    assert_contains(
+        &fleet.complaints(vec![without.clone()]),
+        &[
+            "/platform_components/3: `traefik` depends on `cert-manager`, which is not assigned to this cluster",
+        ],
+    );
     let disabled = patch_reference("dev-1", "platform_components", "cert-manager", json!({"enabled": false}));
-    assert_contains(&fleet.complaints(vec![disabled]), &["/platform_components/4: `traefik` depends on `cert-manager`, which is disabled here"]);
+    assert_contains(
+        &fleet.complaints(vec![disabled]),
+        &["/platform_components/4: `traefik` depends on `cert-manager`, which is disabled here"],
+    );
     fleet.accept(vec![assign("dev-1", "platform_components", "traefik", json!({"depends_on": []})), without]);
     assert_eq!(fleet.input("dev-1", "platform-components", "traefik")["depends_on"], json!([]));
-    let disabled_needs_nothing = vec![assign("prod-1", "platform_components", "traefik", json!({"enabled": false}))];
+    let disabled_needs_nothing =
+        vec![assign("prod-1", "platform_components", "traefik", json!({"enabled": false}))];
     fleet.accept(disabled_needs_nothing);
 }
 
@@ -147,7 +209,10 @@ fn a_dns_name_is_taken_by_the_living_and_by_the_dead() {
     body["cluster_dns"] = json!("dev-1.k8s.example.com");
     let taken = fleet.reject(vec![create("clusters", body.clone())]);
     assert_eq!(taken.reason(), Some(&Reason::Exists));
-    assert_eq!(taken.violations()[0].message, "`dev-1.k8s.example.com` is already the DNS name of the cluster `dev-1`");
+    assert_eq!(
+        taken.violations()[0].message,
+        "`dev-1.k8s.example.com` is already the DNS name of the cluster `dev-1`"
+    );
 
     let mut twin = body.clone();
     twin["id"] = json!("twin");
@@ -156,7 +221,11 @@ fn a_dns_name_is_taken_by_the_living_and_by_the_dead() {
     assert_eq!(buried.reason(), Some(&Reason::Exists));
     assert!(buried.violations()[0].message.contains("belongs to a decommissioned cluster"), "{buried:#?}");
 
-    let replacing = |body: &Value| fleet::Operation::Create { kind: "clusters".into(), body: body.clone(), replace_decommissioned: true };
+    let replacing = |body: &Value| fleet::Operation::Create {
+        kind: "clusters".into(),
+        body: body.clone(),
+        replace_decommissioned: true,
+    };
     let twins = fleet.reject(vec![replacing(&body), replacing(&twin)]);
     assert_eq!(twins.reason(), Some(&Reason::Exists));
     fleet.accept(vec![replacing(&body)]);
@@ -166,9 +235,22 @@ fn a_dns_name_is_taken_by_the_living_and_by_the_dead() {
 #[test]
 fn identity_never_changes() {
     let mut fleet = Fleet::small();
-    let complaints = fleet.complaints(vec![strategic("clusters", "dev-1", json!({"id": "dev-2", "cluster_dns": "dev-2.k8s.example.com"}))]);
-    assert_contains(&complaints, &["/cluster_dns: `cluster_dns` cannot be changed: it is `dev-1.k8s.example.com`", "/id: `id` cannot be changed: it is `dev-1`"]);
-    assert_contains(&fleet.complaints(vec![put("namespaces", "team-a", json!({"id": "team-z"}))]), &["/id: `id` cannot be changed"]);
+    let complaints = fleet.complaints(vec![strategic(
+        "clusters",
+        "dev-1",
+        json!({"id": "dev-2", "cluster_dns": "dev-2.k8s.example.com"}),
+    )]);
+    assert_contains(
+        &complaints,
+        &[
+            "/cluster_dns: `cluster_dns` cannot be changed: it is `dev-1.k8s.example.com`",
+            "/id: `id` cannot be changed: it is `dev-1`",
+        ],
+    );
+    assert_contains(
+        &fleet.complaints(vec![put("namespaces", "team-a", json!({"id": "team-z"}))]),
+        &["/id: `id` cannot be changed"],
+    );
 }
 
 #[test]
@@ -176,14 +258,31 @@ fn what_is_in_use_is_not_deleted() {
     let mut fleet = Fleet::small();
     let rejection = fleet.reject(vec![delete("namespaces", "team-a")]);
     let Some(Reason::InUse { by }) = rejection.reason() else { panic!("{rejection:#?}") };
-    assert_eq!((by.total, by.first.iter().map(|id| id.as_str()).collect::<Vec<_>>()), (2, vec!["dev-1", "prod-1"]));
+    assert_eq!(
+        (by.total, by.first.iter().map(|id| id.as_str()).collect::<Vec<_>>()),
+        (2, vec!["dev-1", "prod-1"])
+    );
     let needed = fleet.complaints(vec![delete("platform_components", "cert-manager")]);
-    assert_contains(&needed, &["still referred to by the clusters `dev-1`, `prod-1`", "the components `traefik` still depend on `cert-manager`"]);
+    assert_contains(
+        &needed,
+        &[
+            "still referred to by the clusters `dev-1`, `prod-1`",
+            "the components `traefik` still depend on `cert-manager`",
+        ],
+    );
 
     fleet.accept(vec![unassign("dev-1", "namespaces", "team-c"), delete("namespaces", "team-c")]);
-    fleet.accept(vec![assign("prod-1", "platform_components", "grafana", json!({"enabled": false, "depends_on": ["podinfo"]}))]);
+    fleet.accept(vec![assign(
+        "prod-1",
+        "platform_components",
+        "grafana",
+        json!({"enabled": false, "depends_on": ["podinfo"]}),
+    )]);
     assert_contains(
-        &fleet.complaints(vec![unassign("dev-1", "platform_components", "podinfo"), delete("platform_components", "podinfo")]),
+        &fleet.complaints(vec![
+            unassign("dev-1", "platform_components", "podinfo"),
+            delete("platform_components", "podinfo"),
+        ]),
         &["`platform_components/podinfo` is still referred to by the clusters `prod-1`"],
     );
 }
@@ -199,17 +298,29 @@ fn names_that_belong_to_flux_or_the_cluster_are_refused() {
         assert_contains(&fleet.complaints(vec![create("rolebindings", body)]), &["is reserved"]);
     }
     for id in ["flux-operator", "cluster-plane"] {
-        assert_contains(&fleet.complaints(vec![create("platform_components", component(id))]), &["is reserved"]);
+        assert_contains(
+            &fleet.complaints(vec![create("platform_components", component(id))]),
+            &["is reserved"],
+        );
     }
-    fleet.accept(vec![create("namespaces", json!({"id": "kubernetes"})), create("platform_components", component("fluxless"))]);
+    fleet.accept(vec![
+        create("namespaces", json!({"id": "kubernetes"})),
+        create("platform_components", component("fluxless")),
+    ]);
 }
 
 #[test]
 fn ids_are_as_long_as_helm_and_kubernetes_allow() {
     let mut fleet = Fleet::empty();
     let id = |length: usize| "a".repeat(length);
-    fleet.accept(vec![create("platform_components", component(&id(53))), create("namespaces", json!({"id": id(63)}))]);
-    assert_contains(&fleet.complaints(vec![create("platform_components", component(&id(54)))]), &["/id: has 54 characters; 53 are the most"]);
+    fleet.accept(vec![
+        create("platform_components", component(&id(53))),
+        create("namespaces", json!({"id": id(63)})),
+    ]);
+    assert_contains(
+        &fleet.complaints(vec![create("platform_components", component(&id(54)))]),
+        &["/id: has 54 characters; 53 are the most"],
+    );
     let complaints = fleet.complaints(vec![create("namespaces", json!({"id": id(64)}))]);
     assert!(complaints.iter().any(|c| c == "/id: has 64 characters; 63 are the most"), "{complaints:#?}");
 }
@@ -233,73 +344,171 @@ fn a_document_is_at_most_64_kib_and_a_cluster_1_mib() {
     fleet.accept(vec![create("platform_components", component("podinfo"))]);
     let frame = body(0).to_string().len();
     let rejection = fleet.reject(vec![create("clusters", body(1024 * 1024 - frame + 1))]);
-    assert!(rejection.violations().iter().any(|v| v.message == "the document has 1048577 bytes; 1048576 are the most"));
+    assert!(
+        rejection
+            .violations()
+            .iter()
+            .any(|v| v.message == "the document has 1048577 bytes; 1048576 are the most")
+    );
 }
 
 #[test]
 fn numbers_beyond_two_to_the_53_and_control_characters_are_refused() {
     let mut fleet = Fleet::empty();
     fleet.accept(vec![tiny_kind(&json!({"size": {"type": "integer"}, "note": {"type": "string"}}))]);
-    fleet.accept(vec![create("tinies", json!({"id": "fits", "size": 9_007_199_254_740_992_u64, "note": "tab\t"}))]);
-    let complaints = fleet.complaints(vec![create("tinies", json!({"id": "x", "size": 9_007_199_254_740_993_u64, "note": "nul\u{0}"}))]);
-    assert_contains(&complaints, &["/note: the text has the character U+0000", "/size: 9007199254740993 is beyond ±2^53"]);
+    fleet.accept(vec![create(
+        "tinies",
+        json!({"id": "fits", "size": 9_007_199_254_740_992_u64, "note": "tab\t"}),
+    )]);
+    let complaints = fleet.complaints(vec![create(
+        "tinies",
+        json!({"id": "x", "size": 9_007_199_254_740_993_u64, "note": "nul\u{0}"}),
+    )]);
+    assert_contains(
+        &complaints,
+        &["/note: the text has the character U+0000", "/size: 9007199254740993 is beyond ±2^53"],
+    );
 }
 
 #[test]
 fn patches_name_assigned_components_and_fit_their_delivery() {
     let mut fleet = Fleet::small();
     let patches = |of: Value| vec![strategic("clusters", "dev-1", json!({"patches": of}))];
-    assert_contains(&fleet.complaints(patches(json!({"logging": {"A": "b"}}))), &["/patches/logging: `logging` is not among the cluster's platform_components"]);
     assert_contains(
-        &fleet.complaints(patches(json!({"policies": {"a.b": "x", "CLUSTER_DNS": "x", "OK": "a: b", "LAST": "x:"}}))),
-        &["/patches/policies/CLUSTER_DNS: `CLUSTER_DNS` is given by the cluster's identity", "/patches/policies/LAST: the value is put into YAML", "/patches/policies/OK: the value is put into YAML", "/patches/policies/a.b: `a.b` cannot be a substitution variable"],
+        &fleet.complaints(patches(json!({"logging": {"A": "b"}}))),
+        &["/patches/logging: `logging` is not among the cluster's platform_components"],
+    );
+    assert_contains(
+        &fleet.complaints(patches(
+            json!({"policies": {"a.b": "x", "CLUSTER_DNS": "x", "OK": "a: b", "LAST": "x:"}}),
+        )),
+        &[
+            "/patches/policies/CLUSTER_DNS: `CLUSTER_DNS` is given by the cluster's identity",
+            "/patches/policies/LAST: the value is put into YAML",
+            "/patches/policies/OK: the value is put into YAML",
+            "/patches/policies/a.b: `a.b` cannot be a substitution variable",
+        ],
     );
     assert_contains(
         &fleet.complaints(patches(json!({"podinfo": {"a": "1", "a.b": "2", "l[1]": "x"}}))),
         &["/patches/podinfo/a.b: contradicts", "/patches/podinfo/l: the list has a gap"],
     );
-    assert_contains(&fleet.complaints(patches(json!({"podinfo": {"replicaCount": 3}}))), &["/patches/podinfo/replicaCount: must be a string, not 3"]);
+    assert_contains(
+        &fleet.complaints(patches(json!({"podinfo": {"replicaCount": 3}}))),
+        &["/patches/podinfo/replicaCount: must be a string, not 3"],
+    );
     let token = format!("glpat-{}", "a1B2".repeat(6));
-    assert_contains(&fleet.complaints(patches(json!({"podinfo": {"token": token}}))), &["/patches/podinfo/token: this looks like a GitLab token; keep secrets in a secret store"]);
+    assert_contains(
+        &fleet.complaints(patches(json!({"podinfo": {"token": token}}))),
+        &["/patches/podinfo/token: this looks like a GitLab token; keep secrets in a secret store"],
+    );
 }
 
 #[test]
 fn patches_that_stop_fitting_because_the_catalog_changes_are_refused() {
     let mut fleet = Fleet::small();
     let change = vec![strategic("platform_components", "podinfo", json!({"delivery": "kustomize"}))];
-    assert_contains(&fleet.complaints(change), &[": on the cluster `dev-1`: `ui.message` cannot be a substitution variable"]);
+    assert_contains(
+        &fleet.complaints(change),
+        &[": on the cluster `dev-1`: `ui.message` cannot be a substitution variable"],
+    );
 }
 
 #[test]
 fn a_plus_in_a_tag_is_for_chart_repositories_only() {
     let mut fleet = Fleet::small();
     fleet.accept(vec![strategic("platform_components", "podinfo", json!({"oci_tag": "1.0.0+up2"}))]);
-    assert_contains(&fleet.complaints(vec![strategic("platform_components", "logging", json!({"oci_tag": "1.0.0+up2"}))]), &["/oci_tag: a tag in an OCI registry cannot have a `+`"]);
-    assert_contains(&fleet.complaints(vec![assign("dev-1", "platform_components", "policies", json!({"oci_tag": "1+2"}))]), &["/platform_components/3/oci_tag: a tag in an OCI registry cannot have a `+`"]);
+    assert_contains(
+        &fleet.complaints(vec![strategic("platform_components", "logging", json!({"oci_tag": "1.0.0+up2"}))]),
+        &["/oci_tag: a tag in an OCI registry cannot have a `+`"],
+    );
+    assert_contains(
+        &fleet.complaints(vec![assign(
+            "dev-1",
+            "platform_components",
+            "policies",
+            json!({"oci_tag": "1+2"}),
+        )]),
+        &["/platform_components/3/oci_tag: a tag in an OCI registry cannot have a `+`"],
+    );
     fleet.accept(vec![assign("dev-1", "platform_components", "podinfo", json!({"oci_tag": "2.0.0+x"}))]);
-    let moved = vec![strategic("platform_components", "podinfo", json!({"oci_url": "oci://registry.example.com/podinfo", "delivery": "helm", "oci_tag": "1.0.0"}))];
-    assert_contains(&fleet.complaints(moved), &[": on the cluster `dev-1`: a tag in an OCI registry cannot have a `+`"]);
+    let moved = vec![strategic(
+        "platform_components",
+        "podinfo",
+        json!({"oci_url": "oci://registry.example.com/podinfo", "delivery": "helm", "oci_tag": "1.0.0"}),
+    )];
+    assert_contains(
+        &fleet.complaints(moved),
+        &[": on the cluster `dev-1`: a tag in an OCI registry cannot have a `+`"],
+    );
 }
 
 #[test]
 fn subjects_are_what_kubernetes_accepts() {
     let mut fleet = Fleet::empty();
-    let mut complaints = |subjects: Value| fleet.complaints(vec![create("rolebindings", json!({"id": "x", "role": "view", "subjects": subjects}))]);
+    let mut complaints = |subjects: Value| {
+        fleet.complaints(vec![create(
+            "rolebindings",
+            json!({"id": "x", "role": "view", "subjects": subjects}),
+        )])
+    };
     assert_contains(&complaints(json!([])), &["/subjects: must have at least 1 items"]);
-    assert_contains(&complaints(json!([{"kind": "Robot", "name": "r"}])), &["/subjects/0/kind: must be one of \"User\", \"Group\", \"ServiceAccount\", not \"Robot\""]);
-    assert_contains(&complaints(json!([{"kind": "ServiceAccount", "name": "ci"}])), &["/subjects/0: a ServiceAccount needs the `namespace`"]);
-    assert_contains(&complaints(json!([{"kind": "User", "name": "u", "namespace": "n"}])), &["/subjects/0/namespace: a User or a Group has no `namespace`"]);
-    assert_contains(&complaints(json!([{"kind": "Group", "name": "g", "apiGroup": "apps"}])), &["/subjects/0/apiGroup: a User or a Group has no `namespace`, and no `apiGroup` but"]);
-    assert_contains(&complaints(json!([{"kind": "Group", "name": "<<g>>"}])), &["/subjects/0/name: \"<<g>>\" is not a name"]);
+    assert_contains(
+        &complaints(json!([{"kind": "Robot", "name": "r"}])),
+        &["/subjects/0/kind: must be one of \"User\", \"Group\", \"ServiceAccount\", not \"Robot\""],
+    );
+    assert_contains(
+        &complaints(json!([{"kind": "ServiceAccount", "name": "ci"}])),
+        &["/subjects/0: a ServiceAccount needs the `namespace`"],
+    );
+    assert_contains(
+        &complaints(json!([{"kind": "User", "name": "u", "namespace": "n"}])),
+        &["/subjects/0/namespace: a User or a Group has no `namespace`"],
+    );
+    assert_contains(
+        &complaints(json!([{"kind": "Group", "name": "g", "apiGroup": "apps"}])),
+        &["/subjects/0/apiGroup: a User or a Group has no `namespace`, and no `apiGroup` but"],
+    );
+    assert_contains(
+        &complaints(json!([{"kind": "Group", "name": "<<g>>"}])),
+        &["/subjects/0/name: \"<<g>>\" is not a name"],
+    );
 }
 
 #[test]
 fn overrides_are_checked_by_the_schema_of_their_kind() {
     let mut fleet = Fleet::small();
-    assert_contains(&fleet.complaints(vec![assign("dev-1", "namespaces", "team-b", json!({"labels": {"team": 7}, "role": "x"}))]), &["/namespaces/1/labels/team: must be a string, not 7", "/namespaces/1/role: unknown field `role`; known are annotations, id, labels"]);
-    assert_contains(&fleet.complaints(vec![assign("dev-1", "platform_components", "podinfo", json!({"oci_url": "https://x.io"}))]), &["/platform_components/2/oci_url: unknown field `oci_url`; known are component_path, depends_on, enabled, id, oci_tag"]);
-    assert_contains(&fleet.complaints(vec![assign("dev-1", "rolebindings", "viewers", json!({"subjects": []}))]), &["/rolebindings/0/subjects: must have at least 1 items"]);
-    assert_contains(&fleet.complaints(vec![assign("dev-1", "namespaces", "team-b", json!({"id": "team-c"}))]), &["/id: must be `team-b`, as in the path, or absent"]);
+    assert_contains(
+        &fleet.complaints(vec![assign(
+            "dev-1",
+            "namespaces",
+            "team-b",
+            json!({"labels": {"team": 7}, "role": "x"}),
+        )]),
+        &[
+            "/namespaces/1/labels/team: must be a string, not 7",
+            "/namespaces/1/role: unknown field `role`; known are annotations, id, labels",
+        ],
+    );
+    assert_contains(
+        &fleet.complaints(vec![assign(
+            "dev-1",
+            "platform_components",
+            "podinfo",
+            json!({"oci_url": "https://x.io"}),
+        )]),
+        &[
+            "/platform_components/2/oci_url: unknown field `oci_url`; known are component_path, depends_on, enabled, id, oci_tag",
+        ],
+    );
+    assert_contains(
+        &fleet.complaints(vec![assign("dev-1", "rolebindings", "viewers", json!({"subjects": []}))]),
+        &["/rolebindings/0/subjects: must have at least 1 items"],
+    );
+    assert_contains(
+        &fleet.complaints(vec![assign("dev-1", "namespaces", "team-b", json!({"id": "team-c"}))]),
+        &["/id: must be `team-b`, as in the path, or absent"],
+    );
 }
 
 #[test]
@@ -310,9 +519,15 @@ fn what_is_not_there_and_what_is_there_already() {
     assert_eq!(reason(strategic("clusters", "nobody", json!({}))), Some(Reason::Missing));
     assert_eq!(reason(delete("namespaces", "nobody")), Some(Reason::Missing));
     assert_eq!(reason(unassign("dev-1", "namespaces", "nobody")), Some(Reason::Missing));
-    assert_eq!(reason(patch_reference("dev-1", "platform_components", "logging", json!({}))), Some(Reason::Missing));
+    assert_eq!(
+        reason(patch_reference("dev-1", "platform_components", "logging", json!({}))),
+        Some(Reason::Missing)
+    );
     assert_eq!(reason(assign("nobody", "namespaces", "team-a", json!(null))), Some(Reason::Missing));
-    assert_eq!(reason(fleet::Operation::Forget { dns: "dev-1.k8s.example.com".into() }), Some(Reason::Missing));
+    assert_eq!(
+        reason(fleet::Operation::Forget { dns: "dev-1.k8s.example.com".into() }),
+        Some(Reason::Missing)
+    );
     assert_eq!(reason(create("clusters", cluster("dev-1"))), Some(Reason::Exists));
     assert_eq!(reason(assign("dev-1", "clusters", "prod-1", json!(null))), Some(Reason::Invalid));
 }
@@ -322,10 +537,19 @@ fn a_stale_write_is_refused_with_the_revision_there_is() {
     let mut fleet = Fleet::small();
     let revision = fleet.state.cluster("dev-1").expect("there").revision;
     fleet.accept(vec![strategic("clusters", "dev-1", json!({"node_count": 3}))]);
-    let stale = fleet::Operation::Put { kind: "clusters".into(), id: "dev-1".into(), body: cluster("dev-1"), expect: Some(revision) };
+    let stale = fleet::Operation::Put {
+        kind: "clusters".into(),
+        id: "dev-1".into(),
+        body: cluster("dev-1"),
+        expect: Some(revision),
+    };
     assert_eq!(fleet.reject(vec![stale]).reason(), Some(&Reason::Stale { now: revision.next() }));
     let target = fleet::Target::One { id: "dev-1".into(), expect: Some(revision.next()) };
-    let fresh = fleet::Operation::Patch { kind: "clusters".into(), target, patch: fleet::Patch::Merge(json!({"node_count": 4})) };
+    let fresh = fleet::Operation::Patch {
+        kind: "clusters".into(),
+        target,
+        patch: fleet::Patch::Merge(json!({"node_count": 4})),
+    };
     fleet.accept(vec![fresh]);
     assert_eq!(fleet.document("clusters", "dev-1")["node_count"], 4);
 }
@@ -338,12 +562,26 @@ fn violations_on_many_clusters_are_sampled_and_counted() {
         body["platform_components"] = json!([{"id": "web"}]);
         create("clusters", body)
     };
-    fleet.accept([vec![create("platform_components", component("web")), create("platform_components", component("db"))], (0..30).map(make).collect()].concat());
-    let complaints = fleet.complaints(vec![strategic("platform_components", "web", json!({"depends_on": ["db"]}))]);
+    fleet.accept(
+        [
+            vec![
+                create("platform_components", component("web")),
+                create("platform_components", component("db")),
+            ],
+            (0..30).map(make).collect(),
+        ]
+        .concat(),
+    );
+    let complaints =
+        fleet.complaints(vec![strategic("platform_components", "web", json!({"depends_on": ["db"]}))]);
     assert_eq!(complaints.len(), 21);
     assert!(complaints.contains(&": and on 10 more clusters".to_owned()), "{complaints:#?}");
 
-    let selected = fleet::Operation::Patch { kind: "clusters".into(), target: selected("id"), patch: fleet::Patch::Merge(json!({"environment": "x"})) };
+    let selected = fleet::Operation::Patch {
+        kind: "clusters".into(),
+        target: selected("id"),
+        patch: fleet::Patch::Merge(json!({"environment": "x"})),
+    };
     let complaints = fleet.complaints(vec![selected]);
     assert_eq!(complaints.len(), 21);
     assert_eq!(complaints[20], ": and 10 more documents like these");
@@ -372,7 +610,8 @@ fn a_protected_cluster_is_not_deleted() {
     let mut fleet = Fleet::small();
     fleet.accept(vec![strategic("clusters", "dev-1", json!({"protected": true}))]);
     assert_eq!(fleet.reject(vec![delete("clusters", "dev-1")]).reason(), Some(&Reason::Protected));
-    let in_one_go = vec![strategic("clusters", "dev-1", json!({"protected": false})), delete("clusters", "dev-1")];
+    let in_one_go =
+        vec![strategic("clusters", "dev-1", json!({"protected": false})), delete("clusters", "dev-1")];
     assert_eq!(fleet.reject(in_one_go).reason(), Some(&Reason::Protected));
     let by_selector = vec![fleet::Operation::Delete { kind: "clusters".into(), target: selected("id") }];
     assert_eq!(fleet.reject(by_selector).reason(), Some(&Reason::Protected));
@@ -383,7 +622,11 @@ fn a_protected_cluster_is_not_deleted() {
 #[test]
 fn a_cluster_is_not_decommissioned_and_made_again_in_one_transaction() {
     let mut fleet = Fleet::small();
-    let again = fleet::Operation::Create { kind: "clusters".into(), body: cluster("dev-1"), replace_decommissioned: true };
+    let again = fleet::Operation::Create {
+        kind: "clusters".into(),
+        body: cluster("dev-1"),
+        replace_decommissioned: true,
+    };
     let complaints = fleet.complaints(vec![delete("clusters", "dev-1"), again.clone()]);
     assert_contains(&complaints, &["cannot be decommissioned and made again in one transaction"]);
     let old = fleet.state.cluster("dev-1").expect("there").uid;
@@ -396,8 +639,17 @@ fn a_cluster_is_not_decommissioned_and_made_again_in_one_transaction() {
 #[test]
 fn selectors_select_clusters_only_and_at_least_one() {
     let mut fleet = Fleet::small();
-    let of = |kind: &str, selector: &str| vec![fleet::Operation::Patch { kind: kind.into(), target: selected(selector), patch: fleet::Patch::Merge(json!({})) }];
-    assert_contains(&fleet.complaints(of("namespaces", "id")), &["a selector selects clusters; name each namespace by its id"]);
+    let of = |kind: &str, selector: &str| {
+        vec![fleet::Operation::Patch {
+            kind: kind.into(),
+            target: selected(selector),
+            patch: fleet::Patch::Merge(json!({})),
+        }]
+    };
+    assert_contains(
+        &fleet.complaints(of("namespaces", "id")),
+        &["a selector selects clusters; name each namespace by its id"],
+    );
     assert_eq!(fleet.reject(of("clusters", "region=mars")).reason(), Some(&Reason::Missing));
 }
 
@@ -406,7 +658,11 @@ fn a_write_that_changes_nothing_makes_no_commit() {
     let mut fleet = Fleet::small();
     let head = fleet.state.head();
     let document = fleet.document("clusters", "dev-1");
-    let same = vec![put("clusters", "dev-1", document), strategic("clusters", "prod-1", json!({})), assign("dev-1", "namespaces", "team-a", json!({}))];
+    let same = vec![
+        put("clusters", "dev-1", document),
+        strategic("clusters", "prod-1", json!({})),
+        assign("dev-1", "namespaces", "team-a", json!({})),
+    ];
     assert!(fleet.accept(same).commit.is_none());
     assert_eq!(fleet.state.head(), head);
 }
@@ -430,16 +686,32 @@ fn null_is_absent_references_are_sorted_and_empty_is_absent() {
 #[test]
 fn a_kind_changes_only_if_every_document_satisfies_it() {
     let mut fleet = Fleet::empty();
-    fleet.accept(vec![tiny_kind(&json!({"size": {"type": "string"}})), create("tinies", json!({"id": "one", "size": "large"}))]);
+    fleet.accept(vec![
+        tiny_kind(&json!({"size": {"type": "string"}})),
+        create("tinies", json!({"id": "one", "size": "large"})),
+    ]);
     let complaints = fleet.complaints(vec![tiny_kind(&json!({"size": {"type": "integer"}}))]);
-    assert_contains(&complaints, &["/size: the stored `tinies/one` does not satisfy the new schema: must be an integer, not \"large\""]);
-    fleet.accept(vec![tiny_kind(&json!({"size": {"type": "integer"}})), put("tinies", "one", json!({"size": 3}))]);
+    assert_contains(
+        &complaints,
+        &[
+            "/size: the stored `tinies/one` does not satisfy the new schema: must be an integer, not \"large\"",
+        ],
+    );
+    fleet.accept(vec![
+        tiny_kind(&json!({"size": {"type": "integer"}})),
+        put("tinies", "one", json!({"size": 3})),
+    ]);
 
     let mut holder = cluster("holder");
     holder["tinies"] = json!([{"id": "one", "size": 5}]);
     fleet.accept(vec![create("clusters", holder)]);
     let complaints = fleet.complaints(vec![tiny_kind(&json!({"size": {"type": "integer", "maximum": 4}}))]);
-    assert_contains(&complaints, &["/tinies/0/size: the stored `clusters/holder` does not satisfy the new schema: must be at most 4, not 5"]);
+    assert_contains(
+        &complaints,
+        &[
+            "/tinies/0/size: the stored `clusters/holder` does not satisfy the new schema: must be at most 4, not 5",
+        ],
+    );
 }
 
 #[test]
@@ -447,7 +719,11 @@ fn a_changed_kind_changes_the_inputs_of_documents_that_did_not_change() {
     let mut fleet = Fleet::empty();
     let mut holder = cluster("holder");
     holder["tinies"] = json!([{"id": "one"}]);
-    fleet.accept(vec![tiny_kind(&json!({})), create("tinies", json!({"id": "one"})), create("clusters", holder)]);
+    fleet.accept(vec![
+        tiny_kind(&json!({})),
+        create("tinies", json!({"id": "one"})),
+        create("clusters", holder),
+    ]);
     let before = fleet.input("holder", "tinies", "one");
     fleet.accept(vec![tiny_kind(&json!({"size": {"type": "integer", "default": 7}}))]);
     let after = fleet.input("holder", "tinies", "one");

@@ -41,7 +41,8 @@ fn selectors_select_by_labels_and_fields() {
     ];
     for (text, expected) in cases {
         let selector = Selector::parse(text).unwrap_or_else(|bad| panic!("{text}: {bad}"));
-        let selected: Vec<_> = fleet.state.clusters().filter(|c| selector.selects(&c.doc)).map(|c| c.doc.id.as_str()).collect();
+        let selected: Vec<_> =
+            fleet.state.clusters().filter(|c| selector.selects(&c.doc)).map(|c| c.doc.id.as_str()).collect();
         assert_eq!(selected.join(" "), expected, "{text}");
         assert_eq!(selector.to_string(), text);
     }

@@ -27,8 +27,14 @@ pub(super) fn rules(before: &State, next: &State, changed: &Changed, violations:
         match key.kind.as_str() {
             CLUSTERS => {
                 if let Some(stored) = next.cluster(key.id.as_str()) {
-                    violations.invalid(*operation, key, cluster::findings(before, next, &stored.doc, &changed.unreadable));
-                    for finding in oversized(next, stored, &Vec::from_iter(next.kinds().referable().map(|kind| &**kind))) {
+                    violations.invalid(
+                        *operation,
+                        key,
+                        cluster::findings(before, next, &stored.doc, &changed.unreadable),
+                    );
+                    for finding in
+                        oversized(next, stored, &Vec::from_iter(next.kinds().referable().map(|kind| &**kind)))
+                    {
                         violations.add(*operation, Some(key), Reason::TooLarge, finding);
                     }
                 }
@@ -61,13 +67,22 @@ fn deleted(next: &State, operation: usize, key: &Key, violations: &mut Violation
         violations.add(operation, Some(key), Reason::InUse { by }, Finding::new(Pointer::root(), message));
     }
     if key.kind.as_str() == PLATFORM_COMPONENTS {
-        let mut dependents: Vec<Id> =
-            next.components().filter(|c| c.doc.dependencies().contains(&key.id)).map(|c| c.doc.id.clone()).collect();
+        let mut dependents: Vec<Id> = next
+            .components()
+            .filter(|c| c.doc.dependencies().contains(&key.id))
+            .map(|c| c.doc.id.clone())
+            .collect();
         dependents.sort();
         if !dependents.is_empty() {
             let by = Sample::of(dependents.into_iter());
-            let message = format!("the components {by} still depend on `{id}`; change their `depends_on` first");
-            violations.add(operation, Some(key), Reason::InUse { by }, Finding::new(Pointer::root(), message));
+            let message =
+                format!("the components {by} still depend on `{id}`; change their `depends_on` first");
+            violations.add(
+                operation,
+                Some(key),
+                Reason::InUse { by },
+                Finding::new(Pointer::root(), message),
+            );
         }
     }
 }
@@ -102,7 +117,10 @@ fn component_findings(next: &State, component: &Component, unreadable: &BTreeSet
     if !component.dependencies().contains(&component.id)
         && let Some(cycle) = cluster::cycle_through(&component.id, dependencies)
     {
-        findings.push(Finding::new(Pointer::to("depends_on"), format!("the dependencies go round in a circle: {cycle}")));
+        findings.push(Finding::new(
+            Pointer::to("depends_on"),
+            format!("the dependencies go round in a circle: {cycle}"),
+        ));
     }
     findings
 }
@@ -171,7 +189,8 @@ impl<'a> CatalogChange<'a> {
         let (was, is) = match (before.component(id), next.component(id)) {
             (was, Some(is)) if kind == PLATFORM_COMPONENTS => {
                 let Some(was) = was else { return };
-                let wiring = |c: &Component| (c.effective_delivery(), c.comes_from_oci(), c.dependencies().to_vec());
+                let wiring =
+                    |c: &Component| (c.effective_delivery(), c.comes_from_oci(), c.dependencies().to_vec());
                 if wiring(&was.doc) != wiring(&is.doc) {
                     self.rewired.push((operation, key));
                 }
@@ -203,7 +222,8 @@ impl<'a> CatalogChange<'a> {
             let mut broken = Sampled::default();
             for stored in next.clusters().filter(|stored| !self.checked.contains(stored.doc.id.as_str())) {
                 if let Some(reference) = stored.doc.component(key.id.as_str()) {
-                    let findings = cluster::component_findings(before, next, &stored.doc, reference, &BTreeSet::new());
+                    let findings =
+                        cluster::component_findings(before, next, &stored.doc, reference, &BTreeSet::new());
                     broken.add(&stored.doc.id, findings.into_iter().map(|finding| finding.message));
                 }
             }
@@ -265,7 +285,8 @@ fn largest(next: &State, kind: &Kind) -> usize {
     let sizes: Box<dyn Iterator<Item = Size>> = match kind.shape() {
         Shape::Component => Box::new(next.components().map(|stored| stored.doc.fragment.size())),
         Shape::Cluster | Shape::Definition => {
-            let definitions = next.definitions(kind.name().as_str()).into_iter().flat_map(|of_kind| of_kind.values());
+            let definitions =
+                next.definitions(kind.name().as_str()).into_iter().flat_map(|of_kind| of_kind.values());
             Box::new(definitions.map(|stored| stored.doc.fragment.size()))
         }
     };
@@ -278,7 +299,8 @@ fn bound(cluster: &Cluster, kind: &Kind, largest: usize) -> usize {
     const FRAME: usize = 64;
     /// What one byte of text can become.
     const WORST: usize = 6;
-    let part = FRAME + WORST * (cluster.dns.as_str().len() + cluster.name.len() + cluster.environment.as_str().len());
+    let part = FRAME
+        + WORST * (cluster.dns.as_str().len() + cluster.name.len() + cluster.environment.as_str().len());
     let (references, overrides) = match kind.shape() {
         Shape::Component => {
             let overrides = cluster.components.iter().filter_map(|reference| reference.overrides.as_ref());

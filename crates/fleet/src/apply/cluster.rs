@@ -15,7 +15,8 @@ use crate::values;
 /// What the identity of a cluster defines already; a patch of that name would be overridden.
 const IDENTITY: [&str; 4] = ["CLUSTER_NAME", "CLUSTER_DNS", "ENVIRONMENT", "INTERNAL_API_URL"];
 
-pub(super) const PLUS_IN_TAG: &str = "a tag in an OCI registry cannot have a `+`; registries use `_` in its place";
+pub(super) const PLUS_IN_TAG: &str =
+    "a tag in an OCI registry cannot have a `+`; registries use `_` in its place";
 
 pub(super) fn other_delivery(component: &Component, dependency: &Component) -> String {
     let (one, other) = (component.effective_delivery().as_str(), dependency.effective_delivery().as_str());
@@ -26,7 +27,12 @@ pub(super) fn other_delivery(component: &Component, dependency: &Component) -> S
 }
 
 /// Everything that is wrong with a cluster, given the catalog.
-pub(super) fn findings(before: &State, next: &State, cluster: &Cluster, unreadable: &BTreeSet<Key>) -> Vec<Finding> {
+pub(super) fn findings(
+    before: &State,
+    next: &State,
+    cluster: &Cluster,
+    unreadable: &BTreeSet<Key>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for kind in next.kinds().referable().filter(|kind| kind.shape() == Shape::Definition) {
         let name = kind.name().as_str();
@@ -34,7 +40,10 @@ pub(super) fn findings(before: &State, next: &State, cluster: &Cluster, unreadab
             let id = reference.id.as_str();
             if next.definition(name, id).is_none() && !unreadable.contains(&Key::new(name, id)) {
                 let at = Pointer::to(name).item(n);
-                findings.push(Finding::new(at, format!("there is no {} `{id}`; create it first", kind.singular())));
+                findings.push(Finding::new(
+                    at,
+                    format!("there is no {} `{id}`; create it first", kind.singular()),
+                ));
             }
         }
     }
@@ -42,7 +51,10 @@ pub(super) fn findings(before: &State, next: &State, cluster: &Cluster, unreadab
         findings.extend(component_findings(before, next, cluster, reference, unreadable));
     }
     for of in cluster.patches.iter().filter(|of| cluster.component(of.component.as_str()).is_none()) {
-        let message = format!("`{}` is not among the cluster's platform_components; assign it, or remove its patches", of.component);
+        let message = format!(
+            "`{}` is not among the cluster's platform_components; assign it, or remove its patches",
+            of.component
+        );
         findings.push(Finding::new(Pointer::to("patches").join(of.component.as_str()), message));
     }
     if cluster.components.iter().any(|reference| reference.own_dependencies().is_some()) {
@@ -66,7 +78,10 @@ pub(super) fn component_findings(
     };
     let Some(stored) = next.component(reference.id.as_str()) else {
         if !unreadable.contains(&Key::new(PLATFORM_COMPONENTS, reference.id.as_str())) {
-            findings.push(Finding::new(place(), format!("there is no platform_component `{}`; create it first", reference.id)));
+            findings.push(Finding::new(
+                place(),
+                format!("there is no platform_component `{}`; create it first", reference.id),
+            ));
         }
         return findings;
     };
@@ -86,7 +101,8 @@ pub(super) fn component_findings(
 
 /// Whether the same patches were accepted for the same delivery before.
 fn were_right(before: &State, cluster: &Cluster, component: &Component, of: ComponentPatches<'_>) -> bool {
-    let was = before.cluster(cluster.id.as_str()).and_then(|stored| stored.doc.patches.get(of.component.as_str()));
+    let was =
+        before.cluster(cluster.id.as_str()).and_then(|stored| stored.doc.patches.get(of.component.as_str()));
     let delivery = before.component(of.component.as_str()).map(|stored| stored.doc.effective_delivery());
     was.is_some_and(|was| was.patches == of.patches) && delivery == Some(component.effective_delivery())
 }
@@ -134,7 +150,9 @@ fn patches(delivery: Delivery, of: ComponentPatches<'_>, findings: &mut Vec<Find
     let pairs = of.pairs();
     for (key, value) in &pairs {
         if let Some(what) = secrets::secret_in(value) {
-            let message = format!("this looks like {what}; keep secrets in a secret store and let External Secrets bring them to the cluster");
+            let message = format!(
+                "this looks like {what}; keep secrets in a secret store and let External Secrets bring them to the cluster"
+            );
             findings.push(Finding::new(at(key), message));
         }
     }
@@ -146,10 +164,15 @@ fn patches(delivery: Delivery, of: ComponentPatches<'_>, findings: &mut Vec<Find
         Delivery::Kustomize => {
             for (key, value) in &pairs {
                 if !grammar::substitution_name(key) {
-                    let message = format!("`{key}` cannot be a substitution variable: letters, digits and `_`, not beginning with a digit");
+                    let message = format!(
+                        "`{key}` cannot be a substitution variable: letters, digits and `_`, not beginning with a digit"
+                    );
                     findings.push(Finding::new(at(key), message));
                 } else if IDENTITY.contains(&key.as_str()) {
-                    findings.push(Finding::new(at(key), format!("`{key}` is given by the cluster's identity; use another name")));
+                    findings.push(Finding::new(
+                        at(key),
+                        format!("`{key}` is given by the cluster's identity; use another name"),
+                    ));
                 }
                 if !grammar::substitution_value(value) {
                     let message = "the value is put into YAML as it stands: only letters, digits and `_./:@%+=,-`, and no `:` at the end";
@@ -169,11 +192,17 @@ fn cycle(next: &State, cluster: &Cluster) -> Option<Finding> {
     };
     let own = cluster.components.iter().filter(|reference| reference.own_dependencies().is_some());
     let cycle = own.into_iter().find_map(|reference| cycle_through(&reference.id, dependencies))?;
-    Some(Finding::new(Pointer::to(PLATFORM_COMPONENTS), format!("the dependencies go round in a circle: {cycle}")))
+    Some(Finding::new(
+        Pointer::to(PLATFORM_COMPONENTS),
+        format!("the dependencies go round in a circle: {cycle}"),
+    ))
 }
 
 /// A circle of dependencies that leads from a component back to it, in words.
-pub(super) fn cycle_through<'a>(start: &'a Id, dependencies: impl Fn(&Id) -> Option<&'a [Id]>) -> Option<String> {
+pub(super) fn cycle_through<'a>(
+    start: &'a Id,
+    dependencies: impl Fn(&Id) -> Option<&'a [Id]>,
+) -> Option<String> {
     let mut came_from: BTreeMap<&Id, &Id> = BTreeMap::new();
     let mut open = vec![start];
     while let Some(at) = open.pop() {

@@ -53,9 +53,16 @@ impl Slot {
 enum After {
     Gone,
     /// It can be represented, though rules may be broken.
-    Read { entry: Entry, body: Canonical, findings: Vec<(Reason, Finding)> },
+    Read {
+        entry: Entry,
+        body: Canonical,
+        findings: Vec<(Reason, Finding)>,
+    },
     /// It cannot even be represented.
-    Unreadable { map: Map<String, Value>, findings: Vec<(Reason, Finding)> },
+    Unreadable {
+        map: Map<String, Value>,
+        findings: Vec<(Reason, Finding)>,
+    },
 }
 
 /// What a transaction comes to when every rule holds.
@@ -124,10 +131,16 @@ impl<'a> Draft<'a> {
 
     /// What an operation needs of a cluster that touches only some of its reference arrays and patches: an object without the
     /// others, and the others as they are.
-    pub(super) fn cluster(&self, key: &Key, touched: impl Fn(&str) -> bool) -> Option<(Map<String, Value>, Option<Kept>)> {
+    pub(super) fn cluster(
+        &self,
+        key: &Key,
+        touched: impl Fn(&str) -> bool,
+    ) -> Option<(Map<String, Value>, Option<Kept>)> {
         let cluster = match self.slots.get(key).map(|slot| &slot.after) {
             None => self.before.cluster(key.id.as_str()).map(|stored| &stored.doc),
-            Some(After::Read { entry: Entry::Cluster(cluster), findings, .. }) if findings.is_empty() => Some(&**cluster),
+            Some(After::Read { entry: Entry::Cluster(cluster), findings, .. }) if findings.is_empty() => {
+                Some(&**cluster)
+            }
             Some(_) => None,
         };
         let Some(cluster) = cluster.filter(|_| self.kinds.clusters_decompose() && !self.kinds_changed) else {
@@ -190,7 +203,8 @@ impl<'a> Draft<'a> {
                 let body = entry.canonical();
                 let most = if kind.shape() == Shape::Cluster { MAX_CLUSTER } else { MAX_DOCUMENT };
                 if body.as_str().len() > most {
-                    let message = format!("the document has {} bytes; {most} are the most", body.as_str().len());
+                    let message =
+                        format!("the document has {} bytes; {most} are the most", body.as_str().len());
                     findings.push((Reason::TooLarge, Finding::new(Pointer::root(), message)));
                 }
                 After::Read { entry, body, findings }
@@ -210,7 +224,8 @@ impl<'a> Draft<'a> {
     fn check_identity(&self, kind: &Kind, key: &Key, map: &Map<String, Value>, found: &mut Vec<Finding>) {
         let id = map.get("id").and_then(Value::as_str);
         if id.is_some_and(|id| id != key.id.as_str()) {
-            let message = format!("`id` cannot be changed: it is `{}`; make the new one, then delete the old", key.id);
+            let message =
+                format!("`id` cannot be changed: it is `{}`; make the new one, then delete the old", key.id);
             found.push(Finding::new(Pointer::to("id"), message));
         }
         if let Some(problem) = id.and_then(|id| kind.reserves(id)) {
@@ -221,7 +236,9 @@ impl<'a> Draft<'a> {
             && map.get("cluster_dns").is_some_and(|dns| *dns != before.doc.dns.as_str())
         {
             let dns = &before.doc.dns;
-            let message = format!("`cluster_dns` cannot be changed: it is `{dns}`; make the new cluster, then decommission the old");
+            let message = format!(
+                "`cluster_dns` cannot be changed: it is `{dns}`; make the new cluster, then decommission the old"
+            );
             found.push(Finding::new(Pointer::to("cluster_dns"), message));
         }
     }
@@ -238,7 +255,8 @@ impl<'a> Draft<'a> {
 
     /// Whether the transaction has already deleted what was there before it.
     pub(super) fn has_deleted(&self, key: &Key) -> bool {
-        matches!(self.slots.get(key), Some(Slot { after: After::Gone, .. })) && self.before.cluster(key.id.as_str()).is_some()
+        matches!(self.slots.get(key), Some(Slot { after: After::Gone, .. }))
+            && self.before.cluster(key.id.as_str()).is_some()
     }
 
     /// Leaves a tombstone for each cluster that goes, and takes those away that a new cluster may replace.
@@ -256,7 +274,12 @@ impl<'a> Draft<'a> {
                 }
                 After::Read { entry: Entry::Cluster(cluster), .. } => {
                     if let Some(other) = taken.insert(cluster.dns.as_str(), key) {
-                        self.violations.add(slot.operation, Some(key), Reason::Exists, dns_taken(cluster, other.id.as_str()));
+                        self.violations.add(
+                            slot.operation,
+                            Some(key),
+                            Reason::Exists,
+                            dns_taken(cluster, other.id.as_str()),
+                        );
                     }
                 }
                 _ => {}
@@ -264,7 +287,10 @@ impl<'a> Draft<'a> {
         }
         let mut buried: BTreeMap<Key, Slot> = BTreeMap::new();
         for (operation, tombstone) in graves {
-            buried.insert(Tombstone::key(tombstone.dns.as_str()), Slot::made(operation, Entry::Tombstone(tombstone)));
+            buried.insert(
+                Tombstone::key(tombstone.dns.as_str()),
+                Slot::made(operation, Entry::Tombstone(tombstone)),
+            );
         }
         for (key, slot) in &self.slots {
             let After::Read { entry: Entry::Cluster(cluster), .. } = &slot.after else { continue };
@@ -273,7 +299,12 @@ impl<'a> Draft<'a> {
                 && live.doc.id != cluster.id
                 && !self.slots.contains_key(&Key { kind: CLUSTERS.into(), id: live.doc.id.clone() })
             {
-                self.violations.add(slot.operation, Some(key), Reason::Exists, dns_taken(cluster, live.doc.id.as_str()));
+                self.violations.add(
+                    slot.operation,
+                    Some(key),
+                    Reason::Exists,
+                    dns_taken(cluster, live.doc.id.as_str()),
+                );
             }
             let grave = Tombstone::key(dns);
             let forgotten = matches!(self.slots.get(&grave), Some(Slot { after: After::Gone, .. }));
@@ -349,5 +380,8 @@ fn whole(map: &Map<String, Value>, kept: Option<&Kept>) -> Map<String, Value> {
 }
 
 fn dns_taken(cluster: &Cluster, by: &str) -> Finding {
-    Finding::new(Pointer::to("cluster_dns"), format!("`{}` is already the DNS name of the cluster `{by}`", cluster.dns))
+    Finding::new(
+        Pointer::to("cluster_dns"),
+        format!("`{}` is already the DNS name of the cluster `{by}`", cluster.dns),
+    )
 }

@@ -87,9 +87,16 @@ pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result
     Ok(Planned { applied: Applied { next, commit, removals, warnings: outcome.warnings }, unconfirmed })
 }
 
-fn commit(before: &State, after: &State, origin: Origin, removals: crate::guard::Tally, changes: Vec<Change>) -> Commit {
+fn commit(
+    before: &State,
+    after: &State,
+    origin: Origin,
+    removals: crate::guard::Tally,
+    changes: Vec<Change>,
+) -> Commit {
     let at = Position { revision: before.head().revision.next(), hash: Hash::default() };
-    let mut commit = Commit { at, previous: before.head().hash, state: after.digest(), origin, removals, changes };
+    let mut commit =
+        Commit { at, previous: before.head().hash, state: after.digest(), origin, removals, changes };
     commit.at.hash = commit.expected_hash();
     commit
 }

@@ -13,12 +13,18 @@ use crate::transaction::{Operation, Target};
 
 pub(super) fn run(draft: &mut Draft<'_>, n: usize, operation: &Operation) {
     let done = match operation {
-        Operation::Create { kind, body, replace_decommissioned } => create(draft, n, kind, body, *replace_decommissioned),
+        Operation::Create { kind, body, replace_decommissioned } => {
+            create(draft, n, kind, body, *replace_decommissioned)
+        }
         Operation::Put { kind, id, body, expect } => put(draft, n, kind, id, body, *expect),
         Operation::Patch { kind, target, patch } => patch_documents(draft, n, kind, target, patch),
         Operation::Delete { kind, target } => delete(draft, n, kind, target),
-        Operation::Assign { clusters, kind, id, overrides } => assign(draft, n, clusters, kind, id, overrides),
-        Operation::PatchReference { clusters, kind, id, patch } => patch_reference(draft, n, clusters, kind, id, patch),
+        Operation::Assign { clusters, kind, id, overrides } => {
+            assign(draft, n, clusters, kind, id, overrides)
+        }
+        Operation::PatchReference { clusters, kind, id, patch } => {
+            patch_reference(draft, n, clusters, kind, id, patch)
+        }
         Operation::RemoveReference { clusters, kind, id } => remove_reference(draft, n, clusters, kind, id),
         Operation::Forget { dns } => forget(draft, n, dns),
         Operation::Define(_) => Ok(()),
@@ -68,14 +74,21 @@ fn reference_kind(draft: &Draft<'_>, name: &str) -> Result<std::sync::Arc<Kind>,
 }
 
 fn object(key: Option<&Key>, body: &Value) -> Result<Map<String, Value>, Refusal> {
-    body.as_object().cloned().ok_or_else(|| invalid(key, format!("must be an object, not {}", crate::schema::shown(body))))
+    body.as_object()
+        .cloned()
+        .ok_or_else(|| invalid(key, format!("must be an object, not {}", crate::schema::shown(body))))
 }
 
 fn create(draft: &mut Draft<'_>, n: usize, kind: &str, body: &Value, replaces: bool) -> Done {
     let kind = kind_of(draft, kind)?;
     let map = object(None, body)?;
     let Some(id) = map.get("id").and_then(Value::as_str) else {
-        return Err(refuse(None, Reason::Invalid, Pointer::to("id"), "`id` is required and must be a string"));
+        return Err(refuse(
+            None,
+            Reason::Invalid,
+            Pointer::to("id"),
+            "`id` is required and must be a string",
+        ));
     };
     let key = Key { kind: kind.name().clone(), id: Id::from(id) };
     if draft.exists(&key) {
@@ -83,7 +96,10 @@ fn create(draft: &mut Draft<'_>, n: usize, kind: &str, body: &Value, replaces: b
         return Err(refuse(Some(&key), Reason::Exists, Pointer::to("id"), message));
     }
     if kind.shape() == Shape::Cluster && draft.has_deleted(&key) {
-        return Err(invalid(Some(&key), "a cluster cannot be decommissioned and made again in one transaction; make two"));
+        return Err(invalid(
+            Some(&key),
+            "a cluster cannot be decommissioned and made again in one transaction; make two",
+        ));
     }
     draft.write(n, &kind, key.clone(), map, None);
     if replaces {
@@ -92,7 +108,14 @@ fn create(draft: &mut Draft<'_>, n: usize, kind: &str, body: &Value, replaces: b
     Ok(())
 }
 
-fn put(draft: &mut Draft<'_>, n: usize, kind: &str, id: &str, body: &Value, expect: Option<Revision>) -> Done {
+fn put(
+    draft: &mut Draft<'_>,
+    n: usize,
+    kind: &str,
+    id: &str,
+    body: &Value,
+    expect: Option<Revision>,
+) -> Done {
     let kind = kind_of(draft, kind)?;
     let key = Key { kind: kind.name().clone(), id: Id::from(id) };
     require(draft, &kind, &key, expect)?;
@@ -110,7 +133,8 @@ fn require(draft: &Draft<'_>, kind: &Kind, key: &Key, expect: Option<Revision>) 
     let now = draft.before.document_revision(key);
     match (expect, now) {
         (Some(expected), Some(now)) if expected != now => {
-            let message = format!("`{key}` is at revision {now}, not {expected}; read it again and decide anew");
+            let message =
+                format!("`{key}` is at revision {now}, not {expected}; read it again and decide anew");
             Err(refuse(Some(key), Reason::Stale { now }, Pointer::root(), message))
         }
         _ => Ok(()),
@@ -125,14 +149,18 @@ fn targets(draft: &Draft<'_>, kind: &Kind, target: &Target) -> Result<(Vec<Key>,
             require(draft, kind, &key, *expect)?;
             Ok((vec![key], true))
         }
-        Target::Selected(_) if kind.shape() != Shape::Cluster => {
-            Err(invalid(None, format!("a selector selects clusters; name each {} by its id", kind.singular())))
-        }
+        Target::Selected(_) if kind.shape() != Shape::Cluster => Err(invalid(
+            None,
+            format!("a selector selects clusters; name each {} by its id", kind.singular()),
+        )),
         Target::Selected(selector) => {
             let keys = draft.select(|cluster| selector.selects(cluster));
             if keys.is_empty() {
                 let key = Key::new(CLUSTERS, "");
-                return Err(Refusal { key: None, ..missing(&key, format!("no cluster matches `{selector}`")) });
+                return Err(Refusal {
+                    key: None,
+                    ..missing(&key, format!("no cluster matches `{selector}`"))
+                });
             }
             Ok((keys, false))
         }
@@ -158,14 +186,21 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
         for spelt in spelt {
             match spelt.what {
                 SpeltOut::DeletedNothing => {
-                    draft.warnings.push(format!("`{}` was to be removed from {} of `{}`, but is not there", spelt.id, spelt.kind, key.id));
+                    draft.warnings.push(format!(
+                        "`{}` was to be removed from {} of `{}`, but is not there",
+                        spelt.id, spelt.kind, key.id
+                    ));
                     continue;
                 }
                 SpeltOut::Deleted => drop_patches(draft, &key, &mut map, &spelt.id),
                 SpeltOut::Disabled => {}
             }
             if spelt_by_id {
-                draft.named.references.insert((key.id.clone(), KindName::from(&*spelt.kind), Id::from(&*spelt.id)));
+                draft.named.references.insert((
+                    key.id.clone(),
+                    KindName::from(&*spelt.kind),
+                    Id::from(&*spelt.id),
+                ));
             }
         }
         draft.write(n, &kind, key, map, kept.as_ref());
@@ -179,7 +214,10 @@ fn delete(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target) -> Done 
     for key in keys {
         if kind.shape() == Shape::Cluster {
             if draft.before.cluster(key.id.as_str()).is_some_and(|cluster| cluster.doc.is_protected()) {
-                let message = format!("the cluster `{}` is protected; set `protected` to false first, in a change of its own", key.id);
+                let message = format!(
+                    "the cluster `{}` is protected; set `protected` to false first, in a change of its own",
+                    key.id
+                );
                 let refusal = refuse(Some(&key), Reason::Protected, Pointer::to("protected"), message);
                 draft.violations.add(n, refusal.key.as_ref(), refusal.reason, refusal.finding);
                 continue;
@@ -200,14 +238,22 @@ fn on_references(
     clusters: &Target,
     kind: &Kind,
     id: &str,
-    mut change: impl FnMut(&mut Draft<'_>, &Key, bool, &mut Map<String, Value>, Option<usize>) -> Result<bool, Refusal>,
+    mut change: impl FnMut(
+        &mut Draft<'_>,
+        &Key,
+        bool,
+        &mut Map<String, Value>,
+        Option<usize>,
+    ) -> Result<bool, Refusal>,
 ) -> Done {
     let cluster_kind = kind_of(draft, CLUSTERS)?;
     let (keys, spelt_by_id) = targets(draft, &cluster_kind, clusters)?;
     let mut hits = 0;
     let first = keys[0].clone();
     for key in keys {
-        let touched = |member: &str| member == kind.name().as_str() || (member == PATCHES && kind.shape() == Shape::Component);
+        let touched = |member: &str| {
+            member == kind.name().as_str() || (member == PATCHES && kind.shape() == Shape::Component)
+        };
         let Some((mut map, kept)) = draft.cluster(&key, touched) else { continue };
         let list = map.entry(kind.name().as_str()).or_insert_with(|| Value::Array(Vec::new()));
         let at = list.as_array().and_then(|list| list.iter().position(|reference| reference["id"] == id));
@@ -218,8 +264,12 @@ fn on_references(
     }
     if hits == 0 {
         let message = match clusters {
-            Target::One { id: cluster, .. } => format!("the cluster `{cluster}` has no {} `{id}`", kind.singular()),
-            Target::Selected(selector) => format!("no cluster that matches `{selector}` has the {} `{id}`", kind.singular()),
+            Target::One { id: cluster, .. } => {
+                format!("the cluster `{cluster}` has no {} `{id}`", kind.singular())
+            }
+            Target::Selected(selector) => {
+                format!("no cluster that matches `{selector}` has the {} `{id}`", kind.singular())
+            }
         };
         return Err(missing(&first, message));
     }
@@ -234,14 +284,26 @@ fn list_of<'m>(map: &'m mut Map<String, Value>, kind: &Kind) -> &'m mut Vec<Valu
     list.as_array_mut().expect("it was just made one")
 }
 
-fn assign(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &str, id: &str, overrides: &Value) -> Done {
+fn assign(
+    draft: &mut Draft<'_>,
+    n: usize,
+    clusters: &Target,
+    kind: &str,
+    id: &str,
+    overrides: &Value,
+) -> Done {
     let kind = reference_kind(draft, kind)?;
     let mut reference = match overrides {
         Value::Null => Map::new(),
         overrides => object(None, overrides)?,
     };
     if reference.get("id").is_some_and(|inside| *inside != id) {
-        return Err(refuse(None, Reason::Invalid, Pointer::to("id"), format!("must be `{id}`, as in the path, or absent")));
+        return Err(refuse(
+            None,
+            Reason::Invalid,
+            Pointer::to("id"),
+            format!("must be `{id}`, as in the path, or absent"),
+        ));
     }
     reference.insert("id".to_owned(), id.into());
     on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
@@ -257,7 +319,14 @@ fn assign(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &str, id: &s
     })
 }
 
-fn patch_reference(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &str, id: &str, patch: &Patch) -> Done {
+fn patch_reference(
+    draft: &mut Draft<'_>,
+    n: usize,
+    clusters: &Target,
+    kind: &str,
+    id: &str,
+    patch: &Patch,
+) -> Done {
     let kind = reference_kind(draft, kind)?;
     on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
         let Some(at) = at else { return Ok(false) };
@@ -265,7 +334,12 @@ fn patch_reference(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &st
         let refused = |finding| Refusal { key: Some(key.clone()), reason: Reason::Invalid, finding };
         patch.change(reference, &[]).map_err(refused)?;
         if reference.get("id").is_some_and(|inside| *inside != id) {
-            return Err(refuse(Some(key), Reason::Invalid, Pointer::to("id"), "the `id` of a reference cannot be changed"));
+            return Err(refuse(
+                Some(key),
+                Reason::Invalid,
+                Pointer::to("id"),
+                "the `id` of a reference cannot be changed",
+            ));
         }
         reference.insert("id".to_owned(), id.into());
         if spelt_by_id && reference.get("enabled") == Some(&Value::Bool(false)) {
@@ -292,7 +366,8 @@ fn remove_reference(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &s
 
 /// Patches for a component that a cluster no longer has would be refused; they go with it, and it is said.
 fn drop_patches(draft: &mut Draft<'_>, key: &Key, map: &mut Map<String, Value>, component: &str) {
-    let dropped = map.get_mut(PATCHES).and_then(Value::as_object_mut).and_then(|patches| patches.remove(component));
+    let dropped =
+        map.get_mut(PATCHES).and_then(Value::as_object_mut).and_then(|patches| patches.remove(component));
     if dropped.is_some() {
         draft.warnings.push(format!("the patches of `{}` for `{component}` were removed with it", key.id));
     }

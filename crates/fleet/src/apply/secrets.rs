@@ -29,13 +29,16 @@ pub(super) fn secret_in(text: &str) -> Option<&'static str> {
         return Some("a private key");
     }
     words(text).find_map(|word| {
-        let issued = PREFIXES.iter().find(|(prefix, _)| word.len() >= prefix.len() + 16 && word.starts_with(prefix));
+        let issued =
+            PREFIXES.iter().find(|(prefix, _)| word.len() >= prefix.len() + 16 && word.starts_with(prefix));
         issued.map(|(_, what)| *what).or_else(|| is_aws_key(word).then_some("an AWS access key"))
     })
 }
 
 fn is_private_key(label: &str) -> bool {
-    label.split_once("-----").is_some_and(|(label, _)| label.ends_with("PRIVATE KEY") || label.ends_with("PRIVATE KEY BLOCK"))
+    label
+        .split_once("-----")
+        .is_some_and(|(label, _)| label.ends_with("PRIVATE KEY") || label.ends_with("PRIVATE KEY BLOCK"))
 }
 
 fn is_aws_key(word: &str) -> bool {

@@ -184,7 +184,11 @@ impl Cluster {
         for kind in kinds.referable().filter(|kind| kind.shape() == Shape::Definition) {
             let name = kind.name().as_str();
             let found = match kept_of(name) {
-                Some(from) => from.references.iter().find(|(kind, _)| kind.as_str() == name).map(|(_, found)| found.clone()),
+                Some(from) => from
+                    .references
+                    .iter()
+                    .find(|(kind, _)| kind.as_str() == name)
+                    .map(|(_, found)| found.clone()),
                 None => take(&mut map, name, "a list of references", |array| {
                     references(array, name, names, |map, _| Some(Fields::of(map)))
                 })?,
@@ -207,7 +211,10 @@ impl Cluster {
             environment: names.share("", &require_text(&mut map, "environment")?),
             protected: take_flag(&mut map, "protected")?,
             labels: take(&mut map, "labels", "a map of strings", |labels| match labels {
-                Value::Object(labels) => labels.into_iter().map(|(key, value)| Some((key.into(), value.as_str()?.into()))).collect(),
+                Value::Object(labels) => labels
+                    .into_iter()
+                    .map(|(key, value)| Some((key.into(), value.as_str()?.into())))
+                    .collect(),
                 _ => None,
             })?,
             components: components.unwrap_or_default(),
@@ -238,12 +245,16 @@ impl Cluster {
             ("id", Member::Text(self.id.as_str())),
         ];
         members.extend(self.labels.as_deref().map(|labels| ("labels", Member::Labels(labels))));
-        members.extend(self.protected.map(|protected| ("protected", Member::Json(if protected { "true" } else { "false" }))));
+        members.extend(
+            self.protected
+                .map(|protected| ("protected", Member::Json(if protected { "true" } else { "false" }))),
+        );
         members.extend(self.rest.iter().map(|(name, text)| (name, Member::Json(text))));
         if !self.components.is_empty() {
             members.push((PLATFORM_COMPONENTS, Member::Components(&self.components)));
         }
-        members.extend(self.references.iter().map(|(kind, found)| (kind.as_str(), Member::References(found))));
+        members
+            .extend(self.references.iter().map(|(kind, found)| (kind.as_str(), Member::References(found))));
         if !self.patches.index.is_empty() {
             members.push((PATCHES, Member::Patches(&self.patches)));
         }
@@ -262,7 +273,10 @@ impl Cluster {
 
     /// Its reference to a component.
     pub fn component(&self, id: &str) -> Option<&Reference<ComponentOverrides>> {
-        self.components.binary_search_by(|reference| reference.id.as_str().cmp(id)).ok().map(|at| &self.components[at])
+        self.components
+            .binary_search_by(|reference| reference.id.as_str().cmp(id))
+            .ok()
+            .map(|at| &self.components[at])
     }
 
     /// The ids of what it refers to, of one kind, and whether each is installed.
@@ -285,7 +299,10 @@ impl Cluster {
         match kind {
             PLATFORM_COMPONENTS => {
                 self.component(id).is_some()
-                    || self.components.iter().any(|r| r.own_dependencies().is_some_and(|ids| ids.iter().any(|d| d.as_str() == id)))
+                    || self
+                        .components
+                        .iter()
+                        .any(|r| r.own_dependencies().is_some_and(|ids| ids.iter().any(|d| d.as_str() == id)))
             }
             _ => self.references_to(kind).binary_search_by(|reference| reference.id.as_str().cmp(id)).is_ok(),
         }
@@ -296,10 +313,20 @@ impl Cluster {
         fn ids<O>(references: &[Reference<O>]) -> impl Iterator<Item = &Id> {
             references.iter().map(|reference| &reference.id)
         }
-        let own = |cluster: &Self| cluster.components.iter().filter_map(|r| r.own_dependencies().map(<[Id]>::to_vec)).collect::<Vec<_>>();
+        let own = |cluster: &Self| {
+            cluster
+                .components
+                .iter()
+                .filter_map(|r| r.own_dependencies().map(<[Id]>::to_vec))
+                .collect::<Vec<_>>()
+        };
         ids(&self.components).eq(ids(&other.components))
             && self.references.len() == other.references.len()
-            && self.references.iter().zip(&other.references).all(|((a, these), (b, those))| a == b && ids(these).eq(ids(those)))
+            && self
+                .references
+                .iter()
+                .zip(&other.references)
+                .all(|((a, these), (b, those))| a == b && ids(these).eq(ids(those)))
             && own(self) == own(other)
     }
 
@@ -358,10 +385,14 @@ impl Member<'_> {
         match self {
             Self::Text(value) => canonical::push_string(text, value),
             Self::Json(json) => text.push_str(json),
-            Self::Labels(labels) => object(text, labels.iter().map(|(key, value)| (&**key, &**value)), canonical::push_string),
+            Self::Labels(labels) => {
+                object(text, labels.iter().map(|(key, value)| (&**key, &**value)), canonical::push_string)
+            }
             Self::Ids(ids) => list(text, ids, |text, id| canonical::push_string(text, id.as_str())),
             Self::Patches(patches) => {
-                object(text, patches.iter().map(|of| (of.component.as_str(), of.patches)), |text, json| text.push_str(json));
+                object(text, patches.iter().map(|of| (of.component.as_str(), of.patches)), |text, json| {
+                    text.push_str(json)
+                });
             }
             Self::References(references) => list(text, references, |text, Reference { id, overrides }| {
                 let overrides = overrides.as_deref().into_iter().flat_map(Fields::iter);
@@ -372,10 +403,20 @@ impl Member<'_> {
                 let mut members = Vec::new();
                 if let Some(overrides) = overrides {
                     members.extend(overrides.rest.iter().map(|(name, json)| (name, Member::Json(json))));
-                    members.extend(overrides.enabled.map(|on| ("enabled", Member::Json(if on { "true" } else { "false" }))));
+                    members.extend(
+                        overrides
+                            .enabled
+                            .map(|on| ("enabled", Member::Json(if on { "true" } else { "false" }))),
+                    );
                     members.extend(overrides.oci_tag.as_deref().map(|tag| ("oci_tag", Member::Text(tag))));
-                    members.extend(overrides.component_path.as_deref().map(|path| ("component_path", Member::Text(path))));
-                    members.extend(overrides.depends_on.as_deref().map(|ids| ("depends_on", Member::Ids(ids))));
+                    members.extend(
+                        overrides
+                            .component_path
+                            .as_deref()
+                            .map(|path| ("component_path", Member::Text(path))),
+                    );
+                    members
+                        .extend(overrides.depends_on.as_deref().map(|ids| ("depends_on", Member::Ids(ids))));
                 }
                 reference(text, id, members);
             }),
@@ -389,7 +430,11 @@ fn reference<'a>(text: &mut String, id: &'a Id, mut members: Vec<(&'a str, Membe
     object(text, members, |text, member| member.write(text));
 }
 
-fn object<'a, V>(text: &mut String, members: impl IntoIterator<Item = (&'a str, V)>, mut write: impl FnMut(&mut String, V)) {
+fn object<'a, V>(
+    text: &mut String,
+    members: impl IntoIterator<Item = (&'a str, V)>,
+    mut write: impl FnMut(&mut String, V),
+) {
     text.push('{');
     for (n, (name, value)) in members.into_iter().enumerate() {
         if n > 0 {
@@ -415,7 +460,12 @@ fn list<T>(text: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T
 
 /// Brings an object into the one form that its meaning has: no `null`, references and dependencies sorted, no empty
 /// reference array and no empty patches. Tells which references are there twice.
-pub(crate) fn normalise(kind: &Kind, kinds: &Kinds, map: &mut Map<String, Value>, findings: &mut Vec<Finding>) {
+pub(crate) fn normalise(
+    kind: &Kind,
+    kinds: &Kinds,
+    map: &mut Map<String, Value>,
+    findings: &mut Vec<Finding>,
+) {
     canonical::drop_nulls_in(map);
     match kind.shape() {
         Shape::Definition => {}
@@ -450,7 +500,10 @@ fn normalise_references(kind: &Kind, map: &mut Map<String, Value>, findings: &mu
             && one == other
         {
             let at = Pointer::to(name).item(n + 1);
-            findings.push(Finding::new(at, format!("`{one}` is there twice; list each {} once", kind.singular())));
+            findings.push(Finding::new(
+                at,
+                format!("`{one}` is there twice; list each {} once", kind.singular()),
+            ));
         }
     }
 }

@@ -77,7 +77,8 @@ impl Component {
     pub(crate) fn to_map(&self) -> Map<String, Value> {
         let mut map = Map::new();
         self.rest.put_into(&mut map);
-        let mut put = |name: &str, value: Option<Value>| value.and_then(|value| map.insert(name.to_owned(), value));
+        let mut put =
+            |name: &str, value: Option<Value>| value.and_then(|value| map.insert(name.to_owned(), value));
         put("id", Some(self.id.as_str().into()));
         put("component_path", Some((*self.component_path).into()));
         put("component_version", self.component_version.as_deref().map(Value::from));

@@ -19,7 +19,11 @@ pub struct Definition {
 }
 
 impl Definition {
-    pub(crate) fn decode(kind: &Kind, mut map: Map<String, Value>, names: &mut Interner<'_>) -> Result<Self, Finding> {
+    pub(crate) fn decode(
+        kind: &Kind,
+        mut map: Map<String, Value>,
+        names: &mut Interner<'_>,
+    ) -> Result<Self, Finding> {
         let id = names.share(kind.name().as_str(), &require_text(&mut map, "id")?);
         let fields = Fields::of(map);
         let fragment = DefinitionFragment::of(kind, &id, &fields);

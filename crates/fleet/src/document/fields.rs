@@ -11,7 +11,9 @@ pub struct Fields(Box<[(Box<str>, Box<str>)]>);
 impl Fields {
     pub(crate) fn of(map: Map<String, Value>) -> Self {
         // A `serde_json::Map` is sorted already.
-        let fields = map.into_iter().map(|(name, value)| (name.into_boxed_str(), canonical::encode(&value).into_boxed_str()));
+        let fields = map
+            .into_iter()
+            .map(|(name, value)| (name.into_boxed_str(), canonical::encode(&value).into_boxed_str()));
         Self(fields.collect())
     }
 

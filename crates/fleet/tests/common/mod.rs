@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use fleet::{
-    Answer, Applied, CommitId, Kind, Operation, Origin, Patch, Policy, Rejection, RemovalsDigest, State, Target, Timestamp,
-    Transaction, apply, render,
+    Answer, Applied, CommitId, Kind, Operation, Origin, Patch, Policy, Rejection, RemovalsDigest, State,
+    Target, Timestamp, Transaction, apply, render,
 };
 use serde_json::{Value, json};
 
@@ -18,13 +18,20 @@ pub struct Fleet {
 }
 
 pub fn origin(commit: u128, time: i64) -> Origin {
-    Origin { commit: CommitId(commit), time: Timestamp(time), actor: "tester".into(), reason: None, request: None }
+    Origin {
+        commit: CommitId(commit),
+        time: Timestamp(time),
+        actor: "tester".into(),
+        reason: None,
+        request: None,
+    }
 }
 
 impl Fleet {
     /// The shipped kinds and nothing else.
     pub fn empty() -> Self {
-        let mut fleet = Self { state: State::empty(), policy: Policy::default(), now: 1_800_000_000_000, commits: 0 };
+        let mut fleet =
+            Self { state: State::empty(), policy: Policy::default(), now: 1_800_000_000_000, commits: 0 };
         fleet.accept(Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect());
         fleet
     }
@@ -114,9 +121,12 @@ impl Fleet {
     /// Applies what the guard stops, confirmed.
     #[track_caller]
     pub fn confirm(&mut self, operations: Vec<Operation>) -> Applied {
-        let Rejection::Confirm { digest, .. } = self.reject(operations.clone()) else { panic!("no confirmation was asked for") };
+        let Rejection::Confirm { digest, .. } = self.reject(operations.clone()) else {
+            panic!("no confirmation was asked for")
+        };
         let transaction = self.transaction(operations, Some(digest));
-        let applied = apply(&self.state, &self.policy, &transaction).unwrap_or_else(|rejection| panic!("{rejection:#?}"));
+        let applied = apply(&self.state, &self.policy, &transaction)
+            .unwrap_or_else(|rejection| panic!("{rejection:#?}"));
         self.state = applied.next.clone();
         applied
     }
@@ -125,7 +135,9 @@ impl Fleet {
     #[track_caller]
     pub fn inputs(&self, cluster: &str, path: &str) -> Value {
         match render(&self.state, &format!("{cluster}.k8s.example.com"), path) {
-            Answer::Inputs(inputs) => serde_json::from_slice::<Value>(inputs.body()).expect("it is JSON")["inputs"].clone(),
+            Answer::Inputs(inputs) => {
+                serde_json::from_slice::<Value>(inputs.body()).expect("it is JSON")["inputs"].clone()
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -141,7 +153,12 @@ impl Fleet {
     /// The ids of a cluster's inputs.
     pub fn ids(&self, cluster: &str, path: &str) -> Vec<String> {
         let inputs = self.inputs(cluster, path);
-        inputs.as_array().expect("a list").iter().map(|input| input["id"].as_str().expect("a string").to_owned()).collect()
+        inputs
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|input| input["id"].as_str().expect("a string").to_owned())
+            .collect()
     }
 
     pub fn document(&self, kind: &str, id: &str) -> Value {
@@ -178,7 +195,12 @@ pub fn assign(cluster: &str, kind: &str, id: &str, overrides: Value) -> Operatio
 }
 
 pub fn patch_reference(cluster: &str, kind: &str, id: &str, body: Value) -> Operation {
-    Operation::PatchReference { clusters: Target::one(cluster), kind: kind.into(), id: id.into(), patch: Patch::Strategic(body) }
+    Operation::PatchReference {
+        clusters: Target::one(cluster),
+        kind: kind.into(),
+        id: id.into(),
+        patch: Patch::Strategic(body),
+    }
 }
 
 pub fn unassign(cluster: &str, kind: &str, id: &str) -> Operation {

@@ -1,0 +1,113 @@
+//! The renderer once more, as naively as can be: build a `Value` from the documents by the tables of the book, serialise it. It
+//! shares no code with the real one, and tests compare the two.
+#![allow(unreachable_pub, reason = "a module of test files")]
+
+use fleet::{Answer, Kind, Shape, State, render};
+use serde_json::{Map, Value, json};
+
+/// Patch keys that generated fleets use, and the path that each means.
+pub const PATCH_KEYS: [(&str, &[&str]); 4] = [
+    ("replicaCount", &["replicaCount"]),
+    ("ui.message", &["ui", "message"]),
+    ("ui.x\\.io/y", &["ui", "x.io/y"]),
+    ("LEVEL", &["LEVEL"]),
+];
+
+fn typed(text: &str) -> Value {
+    let canonical_integer =
+        text.parse::<i64>().is_ok_and(|number| number.to_string() == text && number.abs() <= 1 << 53);
+    match text {
+        "true" | "false" | "null" => serde_json::from_str(text).expect("a word of JSON"),
+        _ if canonical_integer => serde_json::from_str(text).expect("a number"),
+        _ if text.len() >= 2 && text.starts_with('"') && text.ends_with('"') => {
+            json!(text[1..text.len() - 1])
+        }
+        _ => json!(text),
+    }
+}
+
+fn values(patches: &Value) -> Value {
+    let mut tree = json!({});
+    for (key, value) in patches.as_object().expect("a map") {
+        let path = PATCH_KEYS.iter().find(|(known, _)| known == key).expect("a key of the table").1;
+        let mut at = &mut tree;
+        for step in path {
+            at = &mut at[*step];
+        }
+        *at = typed(value.as_str().expect("a string"));
+    }
+    tree
+}
+
+fn or(value: &Value, otherwise: Value) -> Value {
+    if value.is_null() { otherwise } else { value.clone() }
+}
+
+fn component_input(cluster: &Value, about: &Value, reference: &Value, component: &Value) -> Value {
+    let url = component["oci_url"].as_str().expect("a URL");
+    let delivery =
+        or(&component["delivery"], json!(if url.starts_with("oci://") { "kustomize" } else { "helm" }));
+    let patches = or(&cluster["patches"][reference["id"].as_str().expect("an id")], json!({}));
+    json!({
+        "id": reference["id"],
+        "enabled": or(&reference["enabled"], json!(true)),
+        "component_path": or(&reference["component_path"], component["component_path"].clone()),
+        "component_version": or(&component["component_version"], json!("")),
+        "cluster_env_enabled": or(&component["cluster_env_enabled"], json!(false)),
+        "depends_on": or(&reference["depends_on"], or(&component["depends_on"], json!([]))),
+        "source": {"oci_url": url, "oci_tag": or(&reference["oci_tag"], component["oci_tag"].clone())},
+        "values": if delivery == "helm" { values(&patches) } else { json!({}) },
+        "patches": patches,
+        "delivery": delivery,
+        "cluster": about,
+    })
+}
+
+fn definition_input(kind: &Kind, about: &Value, reference: &Value, definition: &Value) -> Value {
+    let mut input = Map::new();
+    for (name, property) in kind.document_schema()["properties"].as_object().expect("properties") {
+        let empty = match property["type"].as_str().expect("a type") {
+            "string" => json!(""),
+            "boolean" => json!(false),
+            "array" => json!([]),
+            "object" => json!({}),
+            _ => json!(0),
+        };
+        let otherwise = or(&property["default"], empty);
+        input.insert(name.clone(), or(&reference[name], or(&definition[name], otherwise)));
+    }
+    input.insert("cluster".to_owned(), about.clone());
+    input.into()
+}
+
+/// The inputs that a cluster should get, as a list.
+pub fn inputs(state: &State, cluster: &str, kind: &Kind) -> Vec<Value> {
+    let cluster = Value::Object(state.document("clusters", cluster).expect("a live cluster").0);
+    let about = json!({"name": cluster["cluster_name"], "dns": cluster["cluster_dns"], "environment": cluster["environment"]});
+    let name = kind.name().as_str();
+    let references = cluster[name].as_array().cloned().unwrap_or_default();
+    let input = |reference: &Value| {
+        let id = reference["id"].as_str().expect("an id");
+        let document = Value::Object(state.document(name, id).expect("it is referred to").0);
+        match kind.shape() {
+            Shape::Component => component_input(&cluster, &about, reference, &document),
+            _ => definition_input(kind, &about, reference, &document),
+        }
+    };
+    let mut inputs: Vec<Value> = references.iter().map(input).collect();
+    inputs.sort_by_key(|input| input["id"].as_str().expect("an id").to_owned());
+    inputs
+}
+
+/// Compares the real renderer with this one, on everything.
+pub fn agree(state: &State) {
+    for cluster in state.clusters() {
+        for kind in state.kinds().referable() {
+            let expected = json!({"inputs": inputs(state, cluster.doc.id.as_str(), kind)}).to_string();
+            let Answer::Inputs(real) = render(state, cluster.doc.dns.as_str(), kind.path()) else {
+                panic!("it is live")
+            };
+            assert_eq!(std::str::from_utf8(real.body()).expect("text"), expected);
+        }
+    }
+}
