@@ -82,7 +82,7 @@ impl Effects {
             alike: FxHashMap::default(),
         };
         let mut clusters = BTreeSet::new();
-        let mut catalog = Vec::new();
+        let mut catalog: BTreeMap<Key, Arc<Kind>> = BTreeMap::new();
         for key in changed {
             match key.kind.as_str() {
                 CLUSTERS => {
@@ -93,12 +93,13 @@ impl Effects {
                     if let Some(kind) =
                         after.kinds().get(key.id.as_str()).filter(|kind| kind.shape() == Shape::Definition)
                     {
+                        let ids = after.ids(key.id.as_str()).into_iter();
                         catalog.extend(
-                            after.ids(key.id.as_str()).into_iter().map(|id| (kind.clone(), id.clone())),
+                            ids.map(|id| (Key { kind: kind.name().clone(), id: id.clone() }, kind.clone())),
                         );
                     }
                 }
-                kind => catalog.extend(after.kinds().get(kind).map(|kind| (kind.clone(), key.id.clone()))),
+                kind => catalog.extend(after.kinds().get(kind).map(|kind| (key.clone(), kind.clone()))),
             }
         }
         for id in &clusters {
@@ -109,8 +110,8 @@ impl Effects {
         }
         if !catalog.is_empty() {
             for cluster in after.clusters().filter(|cluster| !clusters.contains(&cluster.doc.id)) {
-                for (kind, id) in &catalog {
-                    collected.changed_definition(&cluster.doc, kind, id);
+                for (key, kind) in &catalog {
+                    collected.changed_definition(&cluster.doc, kind, &key.id);
                 }
             }
         }
@@ -171,25 +172,20 @@ impl Collected<'_> {
 
     /// Whether an input cannot have changed: a cheap test that spares most of the work when many clusters change a little.
     fn is_untouched(&self, old: &Cluster, new: &Cluster, kind: &Kind, id: &Id) -> bool {
-        let same_cluster = old.environment == new.environment && old.name == new.name;
+        let same_cluster = old.dns == new.dns && old.environment == new.environment && old.name == new.name;
         let (name, text) = (kind.name().as_str(), id.as_str());
-        same_cluster
-            && match name {
-                PLATFORM_COMPONENTS => {
-                    let same = |(one, other): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(one, other);
-                    old.component(text) == new.component(text)
-                        && old.patches.get(text) == new.patches.get(text)
-                        && self.before.component(text).zip(self.after.component(text)).is_some_and(same)
-                }
-                _ => {
-                    let reference =
-                        |c: &'_ Cluster| c.references_to(name).iter().find(|r| r.id == *id).cloned();
-                    let definitions =
-                        self.before.definition(name, text).zip(self.after.definition(name, text));
-                    reference(old) == reference(new)
-                        && definitions.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
-                }
-            }
+        if !same_cluster {
+            return false;
+        }
+        if name == PLATFORM_COMPONENTS {
+            let components = self.before.component(text).zip(self.after.component(text));
+            return old.component(text) == new.component(text)
+                && old.patches.get(text) == new.patches.get(text)
+                && components.is_some_and(|(one, other)| Arc::ptr_eq(one, other));
+        }
+        let reference = |c: &'_ Cluster| c.references_to(name).iter().find(|r| r.id == *id).cloned();
+        let definitions = self.before.definition(name, text).zip(self.after.definition(name, text));
+        reference(old) == reference(new) && definitions.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
     fn changed_definition(&mut self, cluster: &Cluster, kind: &Kind, id: &Id) {

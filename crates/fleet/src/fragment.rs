@@ -167,6 +167,11 @@ impl ComponentFragment {
         sink.counted("}", 0);
     }
 
+    /// Whether the patches of a cluster are sent a second time, as a tree of values.
+    pub(crate) fn takes_values(&self) -> bool {
+        self.takes_values
+    }
+
     /// The size of the input but for the cluster's own parts.
     pub(crate) fn size(&self) -> Size {
         Size { sent: self.text.len(), stored: self.text.len() + self.escapes.0 + self.escapes.1 }

@@ -47,7 +47,7 @@ pub(crate) const FORMATS: &[Format] = &[
     Format {
         name: "component-path",
         test: component_path,
-        wants: "a relative path such as `observability/grafana/17.1.0`, of A-Z, a-z, 0-9, `.`, `_`, `-`, without `..`",
+        wants: "a relative path such as `observability/grafana/17.1.0`, of A-Z, a-z, 0-9, `.`, `_`, `-`, without `..`; `.` is the root",
     },
     Format {
         name: "role-name",
@@ -135,7 +135,8 @@ fn oci_tag(text: &str) -> bool {
 
 fn component_path(text: &str) -> bool {
     let path = text.strip_prefix("./").unwrap_or(text);
-    path.split('/').all(|s| !s.is_empty() && s != "." && s != ".." && all(s, label_character))
+    matches!(text, "." | "./")
+        || path.split('/').all(|s| !s.is_empty() && s != "." && s != ".." && all(s, label_character))
 }
 
 fn role_name(text: &str) -> bool {
@@ -241,7 +242,7 @@ mod tests {
         );
         table(
             component_path,
-            &["a", "a/b/1.0", "./a"],
+            &["a", "a/b/1.0", "./a", ".", "./"],
             &["", "/a", "a/", "a//b", "..", "a/../b", "a/./b", "a b", "<<a>>"],
         );
         table(role_name, &["view", "system:node", "a_b.c-d"], &["", "a/b", ":a", "a%b"]);

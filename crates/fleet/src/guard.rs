@@ -203,8 +203,9 @@ impl Removals {
     /// What to confirm.
     pub fn digest(&self) -> RemovalsDigest {
         let mut parts: Vec<&[u8]> = Vec::with_capacity(1 + self.decommissions.len() + 3 * self.inputs.len());
+        let decommissions = self.decommissions.len().to_be_bytes();
+        parts.push(&decommissions);
         parts.extend(self.decommissions.iter().map(|id| id.as_str().as_bytes()));
-        parts.push(b"inputs");
         for Removal { cluster, kind, input, .. } in &self.inputs {
             parts.extend([cluster.as_str().as_bytes(), kind.as_str().as_bytes(), input.as_str().as_bytes()]);
         }
@@ -236,8 +237,8 @@ impl Removals {
         }
         let unnamed = self.inputs.iter().filter(|removal| !removal.named).count();
         if unnamed > 0 || !self.unnamed_decommissions.is_empty() {
-            let clusters = BTreeSet::from_iter(self.inputs.iter().filter(|r| !r.named).map(|r| &r.cluster));
-            let clusters = clusters.into_iter().chain(&self.unnamed_decommissions).collect::<BTreeSet<_>>();
+            let clusters = self.inputs.iter().filter(|r| !r.named).map(|r| &r.cluster);
+            let clusters = clusters.chain(&self.unnamed_decommissions).collect::<BTreeSet<_>>();
             return Some(format!(
                 "{unnamed} removals were not asked for by name, on {}",
                 Sample::of(clusters.into_iter())

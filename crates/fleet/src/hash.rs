@@ -29,7 +29,7 @@ impl Hash {
     /// Reads the 64 hexadecimal digits that `Display` wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
-        if text.len() != 64 || !text.is_ascii() {
+        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return None;
         }
         for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
@@ -154,6 +154,7 @@ mod tests {
         let hash = hashes()[0];
         assert_eq!(Hash::parse(&hash.to_string()), Some(hash));
         assert_eq!(Hash::parse("zz"), None);
+        assert_eq!(Hash::parse(&"+1".repeat(32)), None);
         assert_eq!(Hash::parse(&"é".repeat(32)), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::hash;
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Eq, Hash)]
+        #[derive(Clone, Eq)]
         pub struct $name(Arc<str>);
 
         impl $name {
@@ -36,6 +36,12 @@ macro_rules! name {
         impl PartialEq for $name {
             fn eq(&self, other: &Self) -> bool {
                 Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+            }
+        }
+
+        impl std::hash::Hash for $name {
+            fn hash<H: std::hash::Hasher>(&self, hasher: &mut H) {
+                self.0.hash(hasher);
             }
         }
 
@@ -167,7 +173,8 @@ impl Uid {
 
     /// Reads what `Display` wrote.
     pub fn parse(text: &str) -> Option<Self> {
-        (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
+        let digits = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        digits.then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
     }
 }
 

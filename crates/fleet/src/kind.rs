@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::canonical::{self, Canonical};
+use crate::document::PATCHES;
 use crate::grammar;
 use crate::ids::{CLUSTERS, DECOMMISSIONED, KINDS, KindName, PLATFORM_COMPONENTS};
 use crate::schema::Schema;
@@ -127,6 +128,9 @@ const COMPONENT_CORE: [(&str, &str); 8] = [
 
 impl Kind {
     /// The four kinds that ship in the binary.
+    ///
+    /// # Panics
+    /// Never in a binary whose tests have passed: they are compiled in.
     pub fn shipped() -> Vec<Self> {
         SHIPPED
             .iter()
@@ -159,8 +163,7 @@ impl Kind {
         kind.ok_or(bad)
     }
 
-    fn read(mut file: Map<String, Value>) -> (Option<Self>, BadKind) {
-        canonical::drop_nulls_in(&mut file);
+    fn read(file: Map<String, Value>) -> (Option<Self>, BadKind) {
         let name = file.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut problems = Vec::new();
         let kind = read(&name, file, &mut problems);
@@ -202,6 +205,22 @@ impl Kind {
         &self.file["schema"]["items"]
     }
 
+    /// Whether no keyword of the schema looks at several fields of a document at once.
+    pub(crate) fn decomposes(&self) -> bool {
+        let one_by_one = [
+            "type",
+            "properties",
+            "required",
+            "additionalProperties",
+            "title",
+            "description",
+            "descriptions",
+        ];
+        self.document_schema()
+            .as_object()
+            .is_some_and(|schema| schema.keys().all(|keyword| one_by_one.contains(&keyword.as_str())))
+    }
+
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -219,15 +238,13 @@ impl Kind {
 
     /// The schema of a reference to a document of this kind: its id, and what may be overridden.
     fn reference_schema(&self, declared: Option<&Value>) -> Value {
-        let mut items = match self.shape {
+        let properties = match self.shape {
             // What a cluster may override of a component is part of the cluster's own file.
-            Shape::Component => {
-                declared.and_then(|array| array.get("items")).cloned().unwrap_or_else(|| json!({}))
-            }
-            Shape::Cluster | Shape::Definition => self.document_schema().clone(),
+            Shape::Component => declared.and_then(|array| array.pointer("/items/properties")),
+            Shape::Cluster | Shape::Definition => self.document_schema().get("properties"),
         };
-        items["required"] = json!(["id"]);
-        items["additionalProperties"] = json!(false);
+        // Keywords that look at several fields are for the whole document: `apply` checks the merged one.
+        let items = json!({"type": "object", "properties": properties, "required": ["id"], "additionalProperties": false});
         json!({"type": "array", "items": items})
     }
 }
@@ -348,6 +365,17 @@ fn read_properties(
                 continue;
             }
         };
+        if let Some(default) = property.get("default") {
+            let mut findings = Vec::new();
+            if let Ok(schema) = Schema::compile(property.clone()) {
+                schema.check(default, &mut findings);
+            }
+            problems.extend(
+                findings
+                    .into_iter()
+                    .map(|f| format!("`schema.items.properties.{name}.default` {}", f.message)),
+            );
+        }
         let otherwise = canonical::encode(property.get("default").unwrap_or(&empty));
         properties.push(Property { name: name.as_str().into(), otherwise: otherwise.into() });
     }
@@ -374,19 +402,14 @@ impl Kinds {
         let by_name: BTreeMap<KindName, Arc<Kind>> =
             kinds.into_iter().map(|kind| (kind.name.clone(), kind)).collect();
         let cluster = by_name.get(CLUSTERS).map(|clusters| cluster_schema(clusters, &by_name)).transpose()?;
-        let one_by_one = [
-            "type",
-            "properties",
-            "required",
-            "additionalProperties",
-            "title",
-            "description",
-            "descriptions",
-        ];
-        let clusters_decompose =
-            by_name.get(CLUSTERS).and_then(|clusters| clusters.document_schema().as_object());
-        let clusters_decompose = clusters_decompose
-            .is_some_and(|s| s.keys().all(|keyword| one_by_one.contains(&keyword.as_str())));
+        let clusters_decompose = by_name.get(CLUSTERS).is_some_and(|clusters| {
+            let required =
+                clusters.document_schema()["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let separable = |name: &Value| {
+                name.as_str().is_some_and(|name| name == PATCHES || by_name.contains_key(name))
+            };
+            clusters.decomposes() && !required.iter().any(separable)
+        });
         Ok(Self { by_name, cluster, clusters_decompose })
     }
 

@@ -52,7 +52,7 @@ pub use kind::{BadKind, GuardClass, Kind, Kinds, Shape};
 pub use load::{Loader, Row};
 pub use patch::Patch;
 pub use pointer::Pointer;
-pub use rejection::{REPORTED_DOCUMENTS, Reason, Rejection, Sample, Violation};
+pub use rejection::{Confirmation, REPORTED_DOCUMENTS, Reason, Rejection, Sample, Violation};
 pub use render::{
     ANSWER_FORMAT, Answer, ClusterList, Fault, Inputs, MAX_INPUTS, MAX_SENT, MAX_STORED, NoClusterList,
     list_clusters, render,

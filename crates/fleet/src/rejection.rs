@@ -118,14 +118,18 @@ pub enum Rejection {
     /// Rules are broken: all of them, never only the first. Not empty.
     Refused(Vec<Violation>),
     /// Flux would delete things, and nobody has confirmed exactly those.
-    Confirm {
-        /// What Flux would delete.
-        removals: Removals,
-        /// What to send with the transaction to confirm exactly these removals.
-        digest: RemovalsDigest,
-        /// Why a confirmation is needed.
-        because: String,
-    },
+    Confirm(Box<Confirmation>),
+}
+
+/// What has to be confirmed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Confirmation {
+    /// What Flux would delete.
+    pub removals: Removals,
+    /// What to send with the transaction to confirm exactly these removals.
+    pub digest: RemovalsDigest,
+    /// Why a confirmation is needed.
+    pub because: String,
 }
 
 impl Rejection {
@@ -135,7 +139,7 @@ impl Rejection {
             Self::Refused(violations) => {
                 violations.iter().map(|v| &v.reason).min_by_key(|reason| reason.rank())
             }
-            Self::Confirm { .. } => None,
+            Self::Confirm(_) => None,
         }
     }
 
@@ -143,7 +147,7 @@ impl Rejection {
     pub fn violations(&self) -> &[Violation] {
         match self {
             Self::Refused(violations) => violations,
-            Self::Confirm { .. } => &[],
+            Self::Confirm(_) => &[],
         }
     }
 }

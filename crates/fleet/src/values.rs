@@ -25,7 +25,8 @@ enum Node {
 /// A patch key that cannot be used, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BadPath {
-    pub(crate) key: String,
+    /// The key, if the problem is in one and not between several.
+    pub(crate) key: Option<String>,
     pub(crate) problem: String,
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn tree<'a>(patches: impl IntoIterator<Item = (&'a str, &'a str)>) ->
     for (key, value) in patches {
         let placed = parse(key).and_then(|steps| place(&mut root, &steps, typed(value)));
         if let Err(problem) = placed {
-            bad.push(BadPath { key: key.to_owned(), problem });
+            bad.push(BadPath { key: Some(key.to_owned()), problem });
         }
     }
     let tree = finish(root, &mut String::new(), &mut bad);
@@ -167,11 +168,11 @@ fn finish(node: Node, path: &mut String, bad: &mut Vec<BadPath>) -> Value {
             let list =
                 items.into_iter().map(|(index, node)| inside(&format!("[{index}]"), node, bad)).collect();
             if let Some(missing) = gap {
-                let key = path.strip_prefix('.').unwrap_or(path).to_owned();
+                let list = path.strip_prefix('.').unwrap_or(path);
                 let problem = format!(
-                    "the list has a gap: entry [{missing}] is missing; a list begins at [0] and skips none"
+                    "the list `{list}` has a gap: entry [{missing}] is missing; a list begins at [0] and skips none"
                 );
-                bad.push(BadPath { key, problem });
+                bad.push(BadPath { key: None, problem });
             }
             Value::Array(list)
         }
@@ -193,7 +194,7 @@ mod tests {
     fn problem(patches: &[(&str, &str)]) -> String {
         let (_, bad) = tree(patches.iter().copied());
         assert_eq!(bad.len(), 1, "{bad:?}");
-        format!("{}: {}", bad[0].key, bad[0].problem)
+        format!("{}: {}", bad[0].key.as_deref().unwrap_or_default(), bad[0].problem)
     }
 
     #[test]
@@ -258,7 +259,7 @@ mod tests {
         assert!(problem(&[("a.b.c", "1"), ("a.b", "2")]).starts_with("a.b: contradicts"));
         assert!(problem(&[("a", "1"), ("\\a", "2")]).starts_with("\\a: contradicts"));
         assert!(problem(&[("l[0]", "1"), ("l[2]", "2")]).contains("entry [1] is missing"));
-        assert!(problem(&[("x.l[1]", "1")]).starts_with("x.l: the list has a gap: entry [0]"));
+        assert!(problem(&[("x.l[1]", "1")]).starts_with(": the list `x.l` has a gap: entry [0]"));
         assert!(problem(&[("l[1000]", "1")]).contains("below 1000"));
         assert!(problem(&[("l[+1]", "1")]).contains("not `+1`"));
         assert!(problem(&[("l[]", "1")]).contains("not ``"));

@@ -174,3 +174,29 @@ fn a_changed_kind_changes_the_inputs_that_it_gives() {
     let effects = effects(&mut fleet, vec![tiny_kind(&json!({"size": {"type": "integer", "default": 7}}))]);
     assert_eq!(told(&effects), ["tinies/one: /size - → 7 on dev-1"]);
 }
+
+#[test]
+fn a_kind_and_a_document_of_it_that_change_together_are_one_effect() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![
+        tiny_kind(&json!({})),
+        create("tinies", json!({"id": "one"})),
+        assign("dev-1", "tinies", "one", json!(null)),
+    ]);
+    let sized = json!({"size": {"type": "integer", "default": 7}});
+    let effects = effects(&mut fleet, vec![tiny_kind(&sized), put("tinies", "one", json!({"size": 8}))]);
+    assert_eq!(told(&effects), ["tinies/one: /size - → 8 on dev-1"]);
+    assert_eq!(effects.totals["tinies"].changed, 1);
+}
+
+#[test]
+fn another_life_of_a_cluster_under_another_dns_name_changes_every_input() {
+    let mut fleet = Fleet::small();
+    let before = fleet.state.clone();
+    let mut body = fleet.document("clusters", "prod-1");
+    body["cluster_dns"] = json!("elsewhere.k8s.example.com");
+    fleet.accept(vec![delete("clusters", "prod-1")]);
+    fleet.accept(vec![create("clusters", body)]);
+    let effects = Effects::between(&before, &fleet.state, [&fleet::Key::new("clusters", "prod-1")]);
+    assert_eq!(effects.effects.len(), 4, "{:#?}", told(&effects));
+}

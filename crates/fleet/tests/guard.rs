@@ -11,7 +11,7 @@ const HOUR: i64 = 3_600_000;
 #[track_caller]
 fn because(fleet: &mut Fleet, operations: Vec<Operation>) -> String {
     match fleet.reject(operations) {
-        Rejection::Confirm { because, .. } => because,
+        Rejection::Confirm(confirmation) => confirmation.because,
         refused => panic!("{refused:#?}"),
     }
 }
@@ -20,7 +20,7 @@ fn because(fleet: &mut Fleet, operations: Vec<Operation>) -> String {
 fn removed(fleet: &mut Fleet, operations: Vec<Operation>) -> Vec<(String, Cause, bool)> {
     let removals = match fleet.try_apply(operations) {
         Ok(applied) => applied.removals,
-        Err(Rejection::Confirm { removals, .. }) => removals,
+        Err(Rejection::Confirm(confirmation)) => confirmation.removals,
         Err(refused) => panic!("{refused:#?}"),
     };
     removals
@@ -172,10 +172,8 @@ fn b_removing_three_and_more_than_half_needs_a_confirmation() {
         fleet.try_apply(vec![disable("a", "c00"), disable("a", "c01"), disable("a", "c02")])
     };
     assert!(three(&mut wide(&["a"], 6, 0)).is_ok());
-    let Err(Rejection::Confirm { because, .. }) = three(&mut wide(&["a"], 5, 0)) else {
-        panic!("not stopped")
-    };
-    assert_eq!(because, "`a` would lose 3 of its 5 platform_components");
+    let Err(Rejection::Confirm(stopped)) = three(&mut wide(&["a"], 5, 0)) else { panic!("not stopped") };
+    assert_eq!(stopped.because, "`a` would lose 3 of its 5 platform_components");
     assert!(
         wide(&["a"], 3, 0).try_apply(vec![disable("a", "c00"), disable("a", "c01")]).is_ok(),
         "two of three"
@@ -286,7 +284,7 @@ fn deleting_what_nobody_refers_to_counts_nothing() {
 fn a_confirmation_is_for_exactly_those_removals() {
     let mut fleet = Fleet::small();
     let clear = || vec![strategic("clusters", "dev-1", json!({"namespaces": []}))];
-    let Rejection::Confirm { digest, .. } = fleet.reject(clear()) else { panic!("not stopped") };
+    let Rejection::Confirm(stopped) = fleet.reject(clear()) else { panic!("not stopped") };
     let send = |fleet: &Fleet, digest: RemovalsDigest, operations: Vec<Operation>| {
         apply(
             &fleet.state,
@@ -296,17 +294,17 @@ fn a_confirmation_is_for_exactly_those_removals() {
     };
     // An unrelated write does not spoil it; neither does reading it back from text.
     fleet.accept(vec![strategic("clusters", "prod-1", json!({"node_count": 9}))]);
-    let digest = RemovalsDigest::parse(&digest.to_string()).expect("it was printed");
+    let digest = RemovalsDigest::parse(&stopped.digest.to_string()).expect("it was printed");
     assert!(send(&fleet, digest, clear()).is_ok());
     // Another removal in its place does.
     fleet.accept(vec![unassign("dev-1", "namespaces", "team-c")]);
-    let Err(Rejection::Confirm { because, digest: now, .. }) = send(&fleet, digest, clear()) else {
-        panic!("it went through")
-    };
-    assert_eq!(because, "what would be removed is not what was confirmed");
-    assert!(send(&fleet, now, clear()).is_ok());
+    let Err(Rejection::Confirm(moved)) = send(&fleet, digest, clear()) else { panic!("it went through") };
+    assert_eq!(moved.because, "what would be removed is not what was confirmed");
+    assert!(send(&fleet, moved.digest, clear()).is_ok());
     // So does a confirmation where nothing is removed.
-    assert!(send(&fleet, now, vec![strategic("clusters", "dev-1", json!({"node_count": 1}))]).is_err());
+    assert!(
+        send(&fleet, moved.digest, vec![strategic("clusters", "dev-1", json!({"node_count": 1}))]).is_err()
+    );
 }
 
 #[test]
@@ -341,4 +339,15 @@ fn a_renamed_cluster_on_the_same_dns_counts_as_a_decommission() {
         "the DNS name is served by the new one"
     );
     assert!(fleet.state.tombstones().is_empty());
+}
+
+#[test]
+fn a_confirmed_request_that_is_sent_again_has_nothing_left_to_do() {
+    let mut fleet = Fleet::small();
+    let clear = || vec![strategic("clusters", "dev-1", json!({"namespaces": []}))];
+    let Rejection::Confirm(stopped) = fleet.reject(clear()) else { panic!("not stopped") };
+    fleet.confirm(clear());
+    let again =
+        Transaction { operations: clear(), confirm: Some(stopped.digest), origin: origin(99, fleet.now) };
+    assert!(apply(&fleet.state, &fleet.policy, &again).expect("nothing happens").commit.is_none());
 }

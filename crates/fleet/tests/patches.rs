@@ -37,11 +37,10 @@ fn the_canary_as_a_strategic_patch_changes_one_component_of_one_cluster() {
 #[test]
 fn the_canary_as_an_rfc_7396_patch_would_uninstall_the_rest_and_is_stopped() {
     let mut fleet = Fleet::small();
-    let Rejection::Confirm { removals, .. } = fleet.reject(vec![merge("clusters", "prod-1", canary())])
-    else {
+    let Rejection::Confirm(stopped) = fleet.reject(vec![merge("clusters", "prod-1", canary())]) else {
         panic!("not stopped")
     };
-    let gone: Vec<_> = removals.inputs.iter().map(|removal| removal.input.as_str()).collect();
+    let gone: Vec<_> = stopped.removals.inputs.iter().map(|removal| removal.input.as_str()).collect();
     assert_eq!(gone, ["cert-manager", "policies"]);
     let complaints = fleet.complaints(vec![merge("clusters", "dev-1", canary())]);
     assert!(
@@ -197,6 +196,9 @@ fn deleting_what_is_not_there_warns_and_removing_a_component_takes_its_patches()
     assert_eq!(fleet.document("clusters", "dev-1")["patches"], json!({"policies": {"LEVEL": "strict"}}));
     fleet.accept(vec![unassign("dev-1", "platform_components", "policies")]);
     assert_eq!(fleet.document("clusters", "dev-1").get("patches"), None);
+    let mut fleet = Fleet::small();
+    fleet.confirm(vec![strategic("clusters", "dev-1", json!({"platform_components": []}))]);
+    assert_eq!(fleet.document("clusters", "dev-1").get("patches"), None, "clearing takes all of them");
 }
 
 #[test]

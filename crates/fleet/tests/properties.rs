@@ -413,8 +413,8 @@ fn check_inverse(before: &State, applied: &Applied, commit: &Commit, now: i64) {
         origin: origin(u128::MAX, now),
     };
     let undone = match apply(&applied.next, &TIGHT, &transaction(operations.clone(), None)) {
-        Err(Rejection::Confirm { digest, .. }) => {
-            apply(&applied.next, &TIGHT, &transaction(operations, Some(digest)))
+        Err(Rejection::Confirm(stopped)) => {
+            apply(&applied.next, &TIGHT, &transaction(operations, Some(stopped.digest)))
         }
         other => other,
     };
@@ -561,7 +561,7 @@ proptest! {
                     check_answers(&before);
                     continue;
                 }
-                Err(Rejection::Confirm { .. }) => (fleet.confirm(operations.clone()), true),
+                Err(Rejection::Confirm(_)) => (fleet.confirm(operations.clone()), true),
             };
             let after = &applied.next;
             let lost = lost(&before, after);

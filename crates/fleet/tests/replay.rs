@@ -272,7 +272,7 @@ fn the_guard_remembers_the_last_hour_over_a_restart() {
         .expect("it loads");
     assert!(matches!(
         fleet.reject(vec![unassign("dev-1", "namespaces", "team-b")]),
-        fleet::Rejection::Confirm { .. }
+        fleet::Rejection::Confirm(_)
     ));
 }
 

@@ -391,7 +391,7 @@ fn patches_name_assigned_components_and_fit_their_delivery() {
     );
     assert_contains(
         &fleet.complaints(patches(json!({"podinfo": {"a": "1", "a.b": "2", "l[1]": "x"}}))),
-        &["/patches/podinfo/a.b: contradicts", "/patches/podinfo/l: the list has a gap"],
+        &["/patches/podinfo/a.b: contradicts", "/patches/podinfo: the list `l` has a gap"],
     );
     assert_contains(
         &fleet.complaints(patches(json!({"podinfo": {"replicaCount": 3}}))),
@@ -735,6 +735,183 @@ fn a_changed_kind_changes_the_inputs_of_documents_that_did_not_change() {
 fn a_confirmation_is_not_a_violation() {
     let mut fleet = Fleet::small();
     let rejection = fleet.reject(vec![strategic("clusters", "dev-1", json!({"namespaces": []}))]);
-    assert!(matches!(rejection, Rejection::Confirm { .. }));
+    assert!(matches!(rejection, Rejection::Confirm(_)));
     assert_eq!((rejection.reason(), rejection.violations().len()), (None, 0));
+}
+
+#[test]
+fn a_delivery_that_begins_to_send_values_cannot_make_an_answer_too_large() {
+    let mut fleet = Fleet::empty();
+    let mut body = cluster("big");
+    body["platform_components"] = json!([{"id": "web"}]);
+    let patches: serde_json::Map<String, Value> =
+        (0..12).map(|n| (format!("K{n}"), json!("x".repeat(50_000)))).collect();
+    body["patches"] = json!({"web": patches});
+    let mut web = component("web");
+    web["delivery"] = json!("kustomize");
+    fleet.accept(vec![create("platform_components", web), create("clusters", body)]);
+    let rejection = fleet.reject(vec![strategic("platform_components", "web", json!({"delivery": "helm"}))]);
+    assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
+}
+
+#[test]
+fn the_catalog_cannot_close_a_circle_that_a_cluster_began() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![assign("dev-1", "platform_components", "podinfo", json!({"depends_on": ["grafana"]}))]);
+    let complaints = fleet.complaints(vec![strategic(
+        "platform_components",
+        "grafana",
+        json!({"depends_on": ["podinfo"]}),
+    )]);
+    assert!(
+        complaints.iter().any(|c| c.contains(
+            "on the cluster `dev-1`: the dependencies go round in a circle: `podinfo` → `grafana` → `podinfo`"
+        )),
+        "{complaints:#?}"
+    );
+}
+
+#[test]
+fn the_catalog_cannot_change_a_delivery_under_a_cluster_that_depends_on_it_by_itself() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![assign("dev-1", "platform_components", "podinfo", json!({"depends_on": ["grafana"]}))]);
+    let complaints =
+        fleet.complaints(vec![strategic("platform_components", "grafana", json!({"delivery": "kustomize"}))]);
+    assert_contains(
+        &complaints,
+        &[
+            "on the cluster `dev-1`: `podinfo` is delivered by helm and depends on `grafana`, which is delivered by kustomize",
+        ],
+    );
+}
+
+/// The shipped file of a kind, changed.
+fn changed_kind(name: &str, change: impl Fn(&mut Value)) -> fleet::Operation {
+    let shipped =
+        fleet::Kind::shipped().into_iter().find(|kind| kind.name().as_str() == name).expect("shipped");
+    let mut file = Value::Object(shipped.file().clone());
+    change(&mut file);
+    fleet::Operation::Define(std::sync::Arc::new(fleet::Kind::parse(&file.to_string()).expect("a good kind")))
+}
+
+#[test]
+fn a_new_kind_does_not_turn_stored_fields_of_clusters_into_references() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![changed_kind("clusters", |file| {
+        file["schema"]["items"]["properties"]["tinies"] = json!({"type": "array"})
+    })]);
+    fleet.accept(vec![strategic("clusters", "dev-1", json!({"tinies": [{"id": "one"}]}))]);
+    let complaints = fleet.complaints(vec![tiny_kind(&json!({})), create("tinies", json!({"id": "one"}))]);
+    assert_contains(
+        &complaints,
+        &[
+            "/tinies: the stored `clusters/dev-1` has a field `tinies` already, which would become its references",
+        ],
+    );
+    fleet.accept(vec![strategic("clusters", "dev-1", json!({"tinies": null}))]);
+    fleet.accept(vec![
+        tiny_kind(&json!({})),
+        create("tinies", json!({"id": "one"})),
+        assign("dev-1", "tinies", "one", json!(null)),
+    ]);
+    assert_eq!(fleet.ids("dev-1", "tinies"), ["one"]);
+}
+
+#[test]
+fn a_shipped_kind_may_be_extended_but_not_robbed_of_what_the_core_reads() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![
+        changed_kind("clusters", |file| {
+            file["schema"]["items"]["properties"]["owner"] = json!({"type": "string"})
+        }),
+        strategic("clusters", "dev-1", json!({"owner": "team-a"})),
+    ]);
+    assert_eq!(fleet.document("clusters", "dev-1")["owner"], "team-a");
+    let shipped =
+        fleet::Kind::shipped().into_iter().find(|kind| kind.name().as_str() == "clusters").expect("shipped");
+    let mut file = Value::Object(shipped.file().clone());
+    file["schema"]["items"]["properties"]["patches"] = json!({"type": "string"});
+    let bad = fleet::Kind::parse(&file.to_string()).expect_err("retyped");
+    assert_eq!(
+        bad.problems,
+        ["`schema.items.properties.patches` must be there, of type object: the service reads it"]
+    );
+}
+
+#[test]
+fn a_clusters_file_that_requires_references_is_satisfied_by_those_that_are_there() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![changed_kind("clusters", |file| {
+        file["schema"]["items"]["required"] =
+            json!(["id", "cluster_name", "cluster_dns", "environment", "namespaces"])
+    })]);
+    fleet.accept(vec![strategic("clusters", "dev-1", json!({"node_count": 4}))]);
+    assert_contains(
+        &fleet.complaints(vec![create("clusters", cluster("bare"))]),
+        &["/namespaces: `namespaces` is required and missing"],
+    );
+}
+
+#[test]
+fn overrides_need_nothing_by_themselves_but_must_fit_the_definition() {
+    let mut fleet = Fleet::small();
+    let entangled = json!({"a": {"type": "string"}, "b": {"type": "string"}});
+    let fleet::Operation::Define(kind) = tiny_kind(&entangled) else { panic!("a kind") };
+    let mut file = Value::Object(kind.file().clone());
+    file["schema"]["items"]["dependentRequired"] = json!({"a": ["b"]});
+    let kind =
+        fleet::Operation::Define(std::sync::Arc::new(fleet::Kind::parse(&file.to_string()).expect("good")));
+    fleet.accept(vec![
+        kind,
+        create("tinies", json!({"id": "with", "b": "x"})),
+        create("tinies", json!({"id": "without"})),
+    ]);
+    fleet.accept(vec![assign("dev-1", "tinies", "with", json!({"a": "y"}))]);
+    let complaints = fleet.complaints(vec![assign("dev-1", "tinies", "without", json!({"a": "y"}))]);
+    assert_eq!(complaints.len(), 1, "{complaints:#?}");
+    assert!(
+        complaints[0].starts_with("/tinies/1") && complaints[0].contains("with the overrides of `without`: "),
+        "{complaints:#?}"
+    );
+    let complaints = fleet.complaints(vec![put("tinies", "with", json!({}))]);
+    assert!(
+        complaints[0].contains("on the cluster `dev-1`: with the overrides of `with`: "),
+        "{complaints:#?}"
+    );
+}
+
+#[test]
+fn ids_that_a_kind_reserves_later_are_found_among_the_stored() {
+    let mut fleet = Fleet::small();
+    let reserve =
+        changed_kind("namespaces", |file| file["metadata"]["x-flux"]["reserved"] = json!(["team-*"]));
+    let complaints = fleet.complaints(vec![reserve]);
+    assert_eq!(complaints.len(), 3, "{complaints:#?}");
+    assert!(
+        complaints[0].starts_with(
+            "/id: the stored `namespaces/team-a` does not satisfy the new schema: `team-a` is reserved"
+        ),
+        "{complaints:#?}"
+    );
+}
+
+#[test]
+fn a_default_must_be_of_its_own_type() {
+    let file = json!({"kind": "tinies", "apiVersion": "v1", "schema": {"key": {}, "items": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}, "n": {"type": "string", "default": 3}}}}});
+    let bad = fleet::Kind::parse(&file.to_string()).expect_err("a wrong default");
+    assert_eq!(bad.problems, ["`schema.items.properties.n.default` must be a string, not 3"]);
+}
+
+#[test]
+fn warnings_about_many_clusters_are_sampled_and_counted() {
+    let mut fleet = Fleet::empty();
+    fleet.accept((0..30).map(|n| create("clusters", cluster(&format!("c{n}")))).collect());
+    let patch = fleet::Patch::Strategic(json!({"namespaces": [{"id": "nowhere", "$patch": "delete"}]}));
+    let applied = fleet.accept(vec![fleet::Operation::Patch {
+        kind: "clusters".into(),
+        target: selected("id"),
+        patch,
+    }]);
+    assert_eq!(applied.warnings.len(), 21);
+    assert_eq!(applied.warnings[20], "and 10 more warnings like these");
 }

@@ -10,6 +10,7 @@ use crate::kind::{Kind, Shape};
 use crate::pointer::Pointer;
 use crate::rejection::{Finding, REPORTED_DOCUMENTS, Reason, Sample, Violations};
 use crate::render::{self, MAX_INPUTS, MAX_SENT, MAX_STORED};
+use crate::shelf::Shelf;
 use crate::state::State;
 
 /// What a transaction changed.
@@ -32,15 +33,17 @@ pub(super) fn rules(before: &State, next: &State, changed: &Changed, violations:
                         key,
                         cluster::findings(before, next, &stored.doc, &changed.unreadable),
                     );
-                    for finding in
-                        oversized(next, stored, &Vec::from_iter(next.kinds().referable().map(|kind| &**kind)))
-                    {
+                    for finding in oversized(
+                        next,
+                        stored,
+                        &next.kinds().referable().map(|kind| &**kind).collect::<Vec<_>>(),
+                    ) {
                         violations.add(*operation, Some(key), Reason::TooLarge, finding);
                     }
                 }
                 catalog.checked.insert(key.id.as_str());
             }
-            KINDS => redefined(next, *operation, key, changed, violations),
+            KINDS => redefined(before, next, *operation, key, changed, violations),
             PLATFORM_COMPONENTS => match next.component(key.id.as_str()) {
                 Some(component) => {
                     let findings = component_findings(next, &component.doc, &changed.unreadable);
@@ -126,8 +129,18 @@ fn component_findings(next: &State, component: &Component, unreadable: &BTreeSet
 }
 
 /// Every stored document must satisfy a kind's new schema, and every answer of the kind must stay within its limits.
-fn redefined(next: &State, operation: usize, key: &Key, changed: &Changed, violations: &mut Violations) {
+fn redefined(
+    before: &State,
+    next: &State,
+    operation: usize,
+    key: &Key,
+    changed: &Changed,
+    violations: &mut Violations,
+) {
     let Some(kind) = next.kinds().get(key.id.as_str()) else { return };
+    if before.kinds().get(key.id.as_str()).is_none() {
+        already_taken(next, operation, key, violations);
+    }
     let checked: BTreeSet<&Key> = changed.keys.iter().map(|(_, key)| key).collect();
     let clusters = next.kinds().get(CLUSTERS);
     for of in [Some(kind), clusters.filter(|clusters| *clusters != kind)].into_iter().flatten() {
@@ -140,6 +153,7 @@ fn redefined(next: &State, operation: usize, key: &Key, changed: &Changed, viola
             let Some((map, _)) = next.document(of.name().as_str(), id.as_str()) else { continue };
             let mut findings = Vec::new();
             schema.check(&map.into(), &mut findings);
+            findings.extend(of.reserves(id.as_str()).map(|problem| Finding::new(Pointer::to("id"), problem)));
             for Finding { pointer, message } in findings {
                 let message = format!("the stored `{document}` does not satisfy the new schema: {message}");
                 violations.invalid(operation, &document, [Finding::new(pointer, message)]);
@@ -153,6 +167,18 @@ fn redefined(next: &State, operation: usize, key: &Key, changed: &Changed, viola
                 violations.add(operation, Some(&cluster), Reason::TooLarge, finding);
             }
         }
+    }
+}
+
+/// A new kind's references go where clusters may already hold something else.
+fn already_taken(next: &State, operation: usize, key: &Key, violations: &mut Violations) {
+    for stored in next.clusters().filter(|stored| stored.doc.rest.get(key.id.as_str()).is_some()) {
+        let cluster = Key { kind: CLUSTERS.into(), id: stored.doc.id.clone() };
+        let message = format!(
+            "the stored `{cluster}` has a field `{}` already, which would become its references; remove it first",
+            key.id
+        );
+        violations.invalid(operation, &cluster, [Finding::new(Pointer::to(key.id.as_str()), message)]);
     }
 }
 
@@ -181,35 +207,47 @@ struct CatalogChange<'a> {
     grown: BTreeMap<&'a str, Vec<(usize, &'a Key)>>,
     /// Components whose delivery, source or dependencies are others: the rules of their users may be broken.
     rewired: Vec<(usize, &'a Key)>,
+    /// Definitions whose schema looks at several fields at once: what their users override may no longer fit.
+    entangled: Vec<(usize, &'a Key)>,
 }
 
 impl<'a> CatalogChange<'a> {
     fn note(&mut self, before: &State, next: &State, operation: usize, key: &'a Key) {
         let (kind, id) = (key.kind.as_str(), key.id.as_str());
-        let (was, is) = match (before.component(id), next.component(id)) {
-            (was, Some(is)) if kind == PLATFORM_COMPONENTS => {
-                let Some(was) = was else { return };
-                let wiring =
-                    |c: &Component| (c.effective_delivery(), c.comes_from_oci(), c.dependencies().to_vec());
-                if wiring(&was.doc) != wiring(&is.doc) {
-                    self.rewired.push((operation, key));
-                }
-                (was.doc.fragment.size(), is.doc.fragment.size())
+        // A new one has no users but clusters that are changed themselves.
+        let (was, is, more_values) = if kind == PLATFORM_COMPONENTS {
+            let (Some(was), Some(is)) = (before.component(id), next.component(id)) else { return };
+            let (was, is) = (&was.doc, &is.doc);
+            let wiring =
+                |c: &Component| (c.effective_delivery(), c.comes_from_oci(), c.dependencies().to_vec());
+            if wiring(was) != wiring(is) {
+                self.rewired.push((operation, key));
             }
-            _ => match (before.definition(kind, id), next.definition(kind, id)) {
-                (Some(was), Some(is)) => (was.doc.fragment.size(), is.doc.fragment.size()),
-                // A new one has no users but clusters that are changed themselves.
-                _ => return,
-            },
+            let more_values = is.fragment.takes_values() && !was.fragment.takes_values();
+            (was.fragment.size(), is.fragment.size(), more_values)
+        } else {
+            let (Some(was), Some(is)) = (before.definition(kind, id), next.definition(kind, id)) else {
+                return;
+            };
+            if next.kinds().get(kind).is_some_and(|kind| !kind.decomposes()) {
+                self.entangled.push((operation, key));
+            }
+            (was.doc.fragment.size(), is.doc.fragment.size(), false)
         };
-        if is.sent > was.sent || is.stored > was.stored {
+        if is.sent > was.sent || is.stored > was.stored || more_values {
             self.grown.entry(kind).or_default().push((operation, key));
         }
     }
 
     fn check_users(&self, before: &State, next: &State, violations: &mut Violations) {
-        if !self.rewired.is_empty() {
-            self.check_rewired(before, next, violations);
+        for (operation, key) in &self.rewired {
+            let findings = |cluster: &Cluster| cluster::findings_about(before, next, cluster, &key.id);
+            self.check_each(next, *operation, key, findings, violations);
+        }
+        for (operation, key) in &self.entangled {
+            let Some(kind) = next.kinds().get(key.kind.as_str()) else { continue };
+            let findings = |cluster: &Cluster| cluster::override_findings(next, cluster, kind, Some(&key.id));
+            self.check_each(next, *operation, key, findings, violations);
         }
         for (kind, grown) in &self.grown {
             let Some(kind) = next.kinds().get(kind) else { continue };
@@ -217,18 +255,20 @@ impl<'a> CatalogChange<'a> {
         }
     }
 
-    fn check_rewired(&self, before: &State, next: &State, violations: &mut Violations) {
-        for (operation, key) in &self.rewired {
-            let mut broken = Sampled::default();
-            for stored in next.clusters().filter(|stored| !self.checked.contains(stored.doc.id.as_str())) {
-                if let Some(reference) = stored.doc.component(key.id.as_str()) {
-                    let findings =
-                        cluster::component_findings(before, next, &stored.doc, reference, &BTreeSet::new());
-                    broken.add(&stored.doc.id, findings.into_iter().map(|finding| finding.message));
-                }
-            }
-            broken.report(*operation, key, &Reason::Invalid, violations);
+    /// Checks all clusters that were not checked as a whole.
+    fn check_each(
+        &self,
+        next: &State,
+        operation: usize,
+        key: &Key,
+        findings: impl Fn(&Cluster) -> Vec<Finding>,
+        violations: &mut Violations,
+    ) {
+        let mut broken = Sampled::default();
+        for stored in next.clusters().filter(|stored| !self.checked.contains(stored.doc.id.as_str())) {
+            broken.add(&stored.doc.id, findings(&stored.doc).into_iter().map(|finding| finding.message));
         }
+        broken.report(operation, key, &Reason::Invalid, violations);
     }
 
     /// Only an answer whose bound is over the limit is measured: as many inputs as there are references, each as large as the
@@ -285,8 +325,7 @@ fn largest(next: &State, kind: &Kind) -> usize {
     let sizes: Box<dyn Iterator<Item = Size>> = match kind.shape() {
         Shape::Component => Box::new(next.components().map(|stored| stored.doc.fragment.size())),
         Shape::Cluster | Shape::Definition => {
-            let definitions =
-                next.definitions(kind.name().as_str()).into_iter().flat_map(|of_kind| of_kind.values());
+            let definitions = next.definitions(kind.name().as_str()).into_iter().flat_map(Shelf::values);
             Box::new(definitions.map(|stored| stored.doc.fragment.size()))
         }
     };

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::secrets;
-use crate::document::{Cluster, Component, ComponentOverrides, ComponentPatches, Delivery, Reference};
+use crate::document::{
+    Cluster, Component, ComponentOverrides, ComponentPatches, Delivery, PATCHES, Reference,
+};
 use crate::grammar;
 use crate::ids::{Id, Key, PLATFORM_COMPONENTS};
-use crate::kind::Shape;
+use crate::kind::{Kind, Shape};
 use crate::pointer::Pointer;
 use crate::rejection::Finding;
 use crate::state::State;
@@ -47,6 +49,9 @@ pub(super) fn findings(
             }
         }
     }
+    for kind in next.kinds().referable().filter(|kind| !kind.decomposes()) {
+        findings.extend(override_findings(next, cluster, kind, None));
+    }
     for reference in cluster.components.iter() {
         findings.extend(component_findings(before, next, cluster, reference, unreadable));
     }
@@ -55,16 +60,66 @@ pub(super) fn findings(
             "`{}` is not among the cluster's platform_components; assign it, or remove its patches",
             of.component
         );
-        findings.push(Finding::new(Pointer::to("patches").join(of.component.as_str()), message));
+        findings.push(Finding::new(Pointer::to(PATCHES).join(of.component.as_str()), message));
     }
-    if cluster.components.iter().any(|reference| reference.own_dependencies().is_some()) {
-        findings.extend(cycle(next, cluster));
+    findings.extend(cycle(next, cluster));
+    findings
+}
+
+/// Everything that is wrong with a cluster because a component of the catalog has other dependencies or another delivery.
+pub(super) fn findings_about(
+    before: &State,
+    next: &State,
+    cluster: &Cluster,
+    component: &Id,
+) -> Vec<Finding> {
+    if !cluster.refers_to(PLATFORM_COMPONENTS, component.as_str()) {
+        return Vec::new();
+    }
+    let concerns = |reference: &&Reference<ComponentOverrides>| {
+        reference.id == *component || reference.own_dependencies().is_some_and(|ids| ids.contains(component))
+    };
+    let concerned = cluster.components.iter().filter(concerns);
+    let findings = concerned
+        .flat_map(|reference| component_findings(before, next, cluster, reference, &BTreeSet::new()));
+    findings.chain(cycle(next, cluster)).collect()
+}
+
+/// Overrides that fit by themselves but not together with the definition, for kinds whose schema looks at several fields at once.
+pub(super) fn override_findings(
+    next: &State,
+    cluster: &Cluster,
+    kind: &Kind,
+    only: Option<&Id>,
+) -> Vec<Finding> {
+    let name = kind.name().as_str();
+    let mut findings = Vec::new();
+    for (n, reference) in cluster.references_to(name).iter().enumerate() {
+        let concerned = only.is_none_or(|id| *id == reference.id);
+        let (Some(overrides), Some(definition)) =
+            (&reference.overrides, next.definition(name, reference.id.as_str()))
+        else {
+            continue;
+        };
+        if concerned {
+            let mut merged = definition.doc.to_map();
+            overrides.put_into(&mut merged);
+            let mut found = Vec::new();
+            kind.schema().check(&merged.into(), &mut found);
+            let at = Pointer::to(name).item(n);
+            findings.extend(found.into_iter().map(|Finding { pointer, message }| {
+                Finding::new(
+                    Pointer::parsed(&format!("{at}{pointer}")),
+                    format!("with the overrides of `{}`: {message}", reference.id),
+                )
+            }));
+        }
     }
     findings
 }
 
 /// Everything that is wrong with one component of a cluster.
-pub(super) fn component_findings(
+fn component_findings(
     before: &State,
     next: &State,
     cluster: &Cluster,
@@ -146,7 +201,7 @@ fn dependencies(
 }
 
 fn patches(delivery: Delivery, of: ComponentPatches<'_>, findings: &mut Vec<Finding>) {
-    let at = |key: &str| Pointer::to("patches").join(of.component.as_str()).join(key);
+    let at = |key: &str| Pointer::to(PATCHES).join(of.component.as_str()).join(key);
     let pairs = of.pairs();
     for (key, value) in &pairs {
         if let Some(what) = secrets::secret_in(value) {
@@ -159,7 +214,10 @@ fn patches(delivery: Delivery, of: ComponentPatches<'_>, findings: &mut Vec<Find
     match delivery {
         Delivery::Helm => {
             let (_, bad) = values::tree(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-            findings.extend(bad.into_iter().map(|bad| Finding::new(at(&bad.key), bad.problem)));
+            findings.extend(bad.into_iter().map(|bad| match bad.key {
+                Some(key) => Finding::new(at(&key), bad.problem),
+                None => Finding::new(Pointer::to(PATCHES).join(of.component.as_str()), bad.problem),
+            }));
         }
         Delivery::Kustomize => {
             for (key, value) in &pairs {
@@ -185,6 +243,9 @@ fn patches(delivery: Delivery, of: ComponentPatches<'_>, findings: &mut Vec<Find
 
 /// Dependencies that a cluster sets itself may close a circle that the catalog does not have.
 fn cycle(next: &State, cluster: &Cluster) -> Option<Finding> {
+    if cluster.components.iter().all(|reference| reference.own_dependencies().is_none()) {
+        return None;
+    }
     let dependencies = |id: &Id| {
         let reference = cluster.component(id.as_str())?;
         let catalog = next.component(id.as_str()).map(|component| component.doc.dependencies());

@@ -14,7 +14,7 @@ use crate::guard::Named;
 use crate::ids::{CLUSTERS, CommitId, KINDS, Key, Revision};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
-use crate::rejection::{Finding, Reason, Rejection, Violations};
+use crate::rejection::{Finding, REPORTED_DOCUMENTS, Reason, Rejection, Violations};
 use crate::state::{Entry, Served, Stamp, State, Step, decode};
 use crate::transaction::Operation;
 
@@ -23,7 +23,7 @@ pub(super) struct Draft<'a> {
     pub(super) kinds: Arc<Kinds>,
     pub(super) named: Named,
     pub(super) violations: Violations,
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Warnings,
     names: Interner<'a>,
     slots: BTreeMap<Key, Slot>,
     kinds_changed: bool,
@@ -65,6 +65,30 @@ enum After {
     },
 }
 
+/// What whoever asked should know: the first of it in words, the rest as a number.
+#[derive(Default)]
+pub(super) struct Warnings {
+    first: Vec<String>,
+    more: usize,
+}
+
+impl Warnings {
+    pub(super) fn push(&mut self, warning: String) {
+        if self.first.len() < REPORTED_DOCUMENTS {
+            self.first.push(warning);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn finish(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.first.push(format!("and {} more warnings like these", self.more));
+        }
+        self.first
+    }
+}
+
 /// What a transaction comes to when every rule holds.
 pub(super) struct Outcome {
     pub(super) next: State,
@@ -81,7 +105,7 @@ impl<'a> Draft<'a> {
             kinds: before.kinds().clone(),
             named: Named::default(),
             violations: Violations::default(),
-            warnings: Vec::new(),
+            warnings: Warnings::default(),
             names: Interner::new(Some(before)),
             slots: BTreeMap::new(),
             kinds_changed: false,
@@ -359,7 +383,7 @@ impl<'a> Draft<'a> {
         let next = self.before.advance(Stamp { revision, commit }, kinds, steps);
         check::rules(self.before, &next, &changed, &mut self.violations);
         if self.violations.is_empty() {
-            Ok(Outcome { next, changes, named: self.named, warnings: self.warnings })
+            Ok(Outcome { next, changes, named: self.named, warnings: self.warnings.finish() })
         } else {
             Err(Rejection::Refused(self.violations.finish()))
         }

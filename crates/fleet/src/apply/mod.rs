@@ -10,7 +10,7 @@ mod secrets;
 use crate::commit::{Change, Commit, Origin};
 use crate::guard::{Policy, Removals};
 use crate::hash::{Hash, Position};
-use crate::rejection::Rejection;
+use crate::rejection::{Confirmation, Rejection};
 use crate::state::State;
 use crate::transaction::Transaction;
 
@@ -50,7 +50,7 @@ pub fn apply(state: &State, policy: &Policy, transaction: &Transaction) -> Resul
         None => Ok(applied),
         Some(because) => {
             let digest = applied.removals.digest();
-            Err(Rejection::Confirm { removals: applied.removals, digest, because })
+            Err(Rejection::Confirm(Box::new(Confirmation { removals: applied.removals, digest, because })))
         }
     }
 }
@@ -70,6 +70,8 @@ pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result
     let removals = Removals::between(state, &outcome.next, &changed, &outcome.named);
     let confirmed = transaction.confirm.map(|digest| digest == removals.digest());
     let unconfirmed = match confirmed {
+        // A confirmed request that is sent again has nothing left to do.
+        _ if outcome.changes.is_empty() => None,
         Some(true) => None,
         Some(false) => Some("what would be removed is not what was confirmed".to_owned()),
         None => removals.need_confirmation(policy, state, &outcome.next, origin.time),

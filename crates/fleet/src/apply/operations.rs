@@ -1,10 +1,12 @@
 //! What each operation makes of the documents it is about.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::draft::Draft;
 use crate::document::PATCHES;
-use crate::ids::{CLUSTERS, DECOMMISSIONED, Id, KINDS, Key, KindName, Revision};
+use crate::ids::{CLUSTERS, DECOMMISSIONED, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision};
 use crate::kind::{Kind, Shape};
 use crate::patch::{Patch, SpeltOut};
 use crate::pointer::Pointer;
@@ -182,7 +184,14 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
         };
         let Some((mut map, kept)) = opened else { continue };
         let refused = |finding| Refusal { key: Some(key.clone()), reason: Reason::Invalid, finding };
+        let assigned = component_ids(&map);
         let spelt = patch.change(&mut map, &references).map_err(refused)?;
+        if matches!(patch, Patch::Strategic(_)) {
+            let left = component_ids(&map);
+            for component in assigned.difference(&left) {
+                drop_patches(draft, &key, &mut map, component);
+            }
+        }
         for spelt in spelt {
             match spelt.what {
                 SpeltOut::DeletedNothing => {
@@ -192,8 +201,7 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
                     ));
                     continue;
                 }
-                SpeltOut::Deleted => drop_patches(draft, &key, &mut map, &spelt.id),
-                SpeltOut::Disabled => {}
+                SpeltOut::Deleted | SpeltOut::Disabled => {}
             }
             if spelt_by_id {
                 draft.named.references.insert((
@@ -362,6 +370,15 @@ fn remove_reference(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &s
         }
         Ok(true)
     })
+}
+
+fn component_ids(cluster: &Map<String, Value>) -> BTreeSet<String> {
+    let references = cluster.get(PLATFORM_COMPONENTS).and_then(Value::as_array);
+    references
+        .into_iter()
+        .flatten()
+        .filter_map(|reference| Some(reference["id"].as_str()?.to_owned()))
+        .collect()
 }
 
 /// Patches for a component that a cluster no longer has would be refused; they go with it, and it is said.

@@ -121,10 +121,10 @@ impl Fleet {
     /// Applies what the guard stops, confirmed.
     #[track_caller]
     pub fn confirm(&mut self, operations: Vec<Operation>) -> Applied {
-        let Rejection::Confirm { digest, .. } = self.reject(operations.clone()) else {
+        let Rejection::Confirm(confirmation) = self.reject(operations.clone()) else {
             panic!("no confirmation was asked for")
         };
-        let transaction = self.transaction(operations, Some(digest));
+        let transaction = self.transaction(operations, Some(confirmation.digest));
         let applied = apply(&self.state, &self.policy, &transaction)
             .unwrap_or_else(|rejection| panic!("{rejection:#?}"));
         self.state = applied.next.clone();

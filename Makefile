@@ -1,0 +1,56 @@
+.DEFAULT_GOAL := help
+.PHONY: help test tools unit fmt fmt-check clippy deny docs golden bench-core mutants
+
+# A step notes that it has passed, for .ci/run to see that none was left out.
+passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
+
+##@ Every day
+
+help: ## show this help
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: tools fmt-check clippy unit deny docs ## everything that has to pass before a commit
+
+unit: ## run the tests of all crates
+	cargo test --workspace --locked
+	$(passed)
+
+fmt: ## format the code
+	cargo fmt --all
+
+golden: ## write the golden answers again; look at what changed
+	UPDATE_GOLDEN=1 cargo test -p fleet --test golden --locked
+	@echo "Now look at 'git diff crates/fleet/tests': each changed byte is reconciled on every cluster."
+
+##@ Checks, each a part of test
+
+fmt-check: ## check the format
+	cargo fmt --all --check
+	$(passed)
+
+clippy: ## lint, warnings are errors
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(passed)
+
+deny: ## check licenses, sources and banned dependencies
+	scripts/tool cargo-deny --locked check bans licenses sources
+	$(passed)
+
+docs: ## build the book (docs/book) and the API documentation (target/doc)
+	scripts/tool mdbook build docs
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --locked
+	$(passed)
+
+tools: ## install what test needs, in a cache outside the clone
+	@scripts/install-tools clippy rustfmt cargo-deny mdbook > /dev/null
+
+##@ Now and then
+
+bench-core: ## measure the core: time, then memory per cluster
+	cargo bench -p bench --bench core --locked
+	cargo run --release -p bench --example memory --locked
+
+mutants: ## look for code that can be changed without a test noticing (long)
+	scripts/tool cargo-mutants mutants
