@@ -20,6 +20,7 @@ const BATCH: usize = 1000;
 ///
 /// # Panics
 /// If they are not.
+#[must_use]
 pub fn accept(state: &State, operations: Vec<Operation>) -> State {
     let commit = CommitId(u128::from(state.head().revision.0) + 1);
     let origin =
@@ -36,6 +37,7 @@ fn create(kind: &str, body: Value) -> Operation {
 }
 
 /// A fleet of that many clusters, each with 20 components, 20 namespaces, 10 rolebindings and 20 patch values.
+#[must_use]
 pub fn fleet(clusters: usize) -> State {
     let mut operations: Vec<Operation> =
         Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
@@ -49,16 +51,19 @@ pub fn fleet(clusters: usize) -> State {
 }
 
 /// The id of the nth cluster of a generated fleet.
+#[must_use]
 pub fn cluster_id(n: usize) -> String {
     format!("cluster-{n:06}")
 }
 
 /// The DNS name of the nth cluster of a generated fleet.
+#[must_use]
 pub fn cluster_dns(n: usize) -> String {
     format!("cluster-{n:06}.k8s.example.com")
 }
 
 /// The id of the nth component of the catalog.
+#[must_use]
 pub fn component_id(n: usize) -> String {
     format!("component-{n:03}")
 }

@@ -506,10 +506,11 @@ mod tests {
 
     #[test]
     fn the_shipped_kinds_are_right() {
+        use GuardClass::{Each, Ordinary};
+        use Shape::{Cluster, Component, Definition};
         let kinds = Kinds::new(Kind::shipped().into_iter().map(Arc::new)).expect("they fit together");
         let told: Vec<_> =
             kinds.iter().map(|k| (k.name().as_str(), k.path(), k.singular(), k.shape(), k.guard())).collect();
-        use {GuardClass::*, Shape::*};
         assert_eq!(
             told,
             [

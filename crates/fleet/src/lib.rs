@@ -37,7 +37,8 @@ pub use apply::{Applied, MAX_CLUSTER, MAX_DOCUMENT, Planned, apply, plan};
 pub use canonical::Canonical;
 pub use commit::{Change, Commit, Diverged, Origin};
 pub use document::{
-    Cluster, Component, ComponentOverrides, Definition, Delivery, Fields, Reference, Stored, Tombstone,
+    Cluster, Component, ComponentOverrides, Definition, Delivery, Fields, Labels, Reference, References,
+    Stored, Tombstone,
 };
 pub use effects::{Effect, Effects, FieldChange, InputChange, Totals};
 pub use fragment::Size;

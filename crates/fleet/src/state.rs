@@ -53,7 +53,7 @@ pub struct State {
 pub(crate) enum Entry {
     Kind(Arc<Kind>),
     Tombstone(Tombstone),
-    Component(Component),
+    Component(Box<Component>),
     Definition(Definition),
     Cluster(Box<Cluster>),
 }
@@ -209,11 +209,14 @@ impl State {
 
     /// The decommission records, sorted by DNS name.
     pub fn tombstones(&self) -> Vec<&Arc<Stored<Tombstone>>> {
-        let of = |served| match served {
-            &Served::Decommissioned(ref tombstone) => Some(tombstone),
-            Served::Live(_) => None,
-        };
-        let mut tombstones: Vec<_> = self.served.values().filter_map(of).collect();
+        let mut tombstones: Vec<_> = self
+            .served
+            .values()
+            .filter_map(|served| match served {
+                Served::Decommissioned(tombstone) => Some(tombstone),
+                Served::Live(_) => None,
+            })
+            .collect();
         tombstones.sort_by(|a, b| a.doc.dns.cmp(&b.doc.dns));
         tombstones
     }
@@ -330,7 +333,7 @@ impl State {
                     .insert_mut(dns, Served::Decommissioned(Arc::new(Stored { doc, revision, uid, hash })));
             }
             Entry::Component(doc) => {
-                self.components.insert(Arc::new(Stored { doc, revision, uid, hash }));
+                self.components.insert(Arc::new(Stored { doc: *doc, revision, uid, hash }));
             }
             Entry::Definition(doc) => {
                 let stored = Arc::new(Stored { doc, revision, uid, hash });
@@ -411,7 +414,8 @@ impl State {
             };
             let (used, more) = match order {
                 std::cmp::Ordering::Equal => {
-                    (b.next(), a.next());
+                    b.next();
+                    a.next();
                     continue;
                 }
                 std::cmp::Ordering::Less => (b.next(), false),
@@ -495,7 +499,9 @@ pub(crate) fn decode(
                 Shape::Cluster => {
                     Cluster::decode(map, kept, kinds, names).map(|cluster| Entry::Cluster(Box::new(cluster)))
                 }
-                Shape::Component => Component::decode(map, names).map(Entry::Component),
+                Shape::Component => {
+                    Component::decode(map, names).map(|component| Entry::Component(Box::new(component)))
+                }
                 Shape::Definition => Definition::decode(kind, map, names).map(Entry::Definition),
             }
         }

@@ -107,12 +107,10 @@ fn member(text: &str) -> Result<(String, &str), String> {
             None => break text.len(),
         }
     };
-    match name.is_empty() {
-        true => {
-            Err("a step of the path has no name; write `\\.` for a dot that belongs to a name".to_owned())
-        }
-        false => Ok((name, &text[end..])),
+    if name.is_empty() {
+        return Err("a step of the path has no name; write `\\.` for a dot that belongs to a name".to_owned());
     }
+    Ok((name, &text[end..]))
 }
 
 fn place(root: &mut Node, steps: &[Step], value: Value) -> Result<(), String> {
@@ -125,19 +123,19 @@ fn place(root: &mut Node, steps: &[Step], value: Value) -> Result<(), String> {
             Some(Step::Item(_)) => Node::Items(BTreeMap::new()),
             None => Node::Leaf(Value::Null),
         };
-        let mut made = false;
-        let mut make = || {
-            made = true;
+        let mut is_new = false;
+        let mut new = || {
+            is_new = true;
             fresh()
         };
         at = match (at, step) {
             (Node::Members(members), Step::Member(name)) => {
-                members.entry(name.clone()).or_insert_with(&mut make)
+                members.entry(name.clone()).or_insert_with(&mut new)
             }
-            (Node::Items(items), Step::Item(index)) => items.entry(*index).or_insert_with(&mut make),
+            (Node::Items(items), Step::Item(index)) => items.entry(*index).or_insert_with(&mut new),
             _ => return Err(CONTRADICTS.to_owned()),
         };
-        if n + 1 == steps.len() && !made {
+        if n + 1 == steps.len() && !is_new {
             return Err(CONTRADICTS.to_owned());
         }
     }

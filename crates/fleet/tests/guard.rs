@@ -12,7 +12,7 @@ const HOUR: i64 = 3_600_000;
 fn because(fleet: &mut Fleet, operations: Vec<Operation>) -> String {
     match fleet.reject(operations) {
         Rejection::Confirm(confirmation) => confirmation.because,
-        refused => panic!("{refused:#?}"),
+        refused @ Rejection::Refused(_) => panic!("{refused:#?}"),
     }
 }
 

@@ -256,11 +256,12 @@ fn operation() -> impl Strategy<Value = Operation> {
 /// Many removals by name in one transaction: on one cluster, over several clusters, or of whole clusters.
 fn burst() -> impl Strategy<Value = Vec<Operation>> {
     let ids = |ids: &'static [&'static str]| prop::sample::subsequence(ids, 1..=ids.len());
-    let remove = |cluster: &str, kind: &str, id: &str, disable: bool| match disable {
-        true if kind == "platform_components" => {
+    let remove = |cluster: &str, kind: &str, id: &str, disable: bool| {
+        if disable && kind == "platform_components" {
             patch_reference(cluster, kind, id, json!({"enabled": false}))
+        } else {
+            unassign(cluster, kind, id)
         }
-        _ => unassign(cluster, kind, id),
     };
     prop_oneof![
         3 => (one_of(&CLUSTERS), ids(&COMPONENTS[..6]), any::<bool>())

@@ -248,7 +248,7 @@ fn an_edited_missing_or_added_row_is_noticed_at_load() {
             );
         }
         let mut edited = good.clone();
-        let body = edited[n].body.as_str().replacen("e", "f", 1);
+        let body = edited[n].body.as_str().replacen('e', "f", 1);
         edited[n].body = Canonical::stored(body);
         assert!(load(&fleet.state, edited, digest).is_err(), "{} was edited", gone.key);
     }

@@ -259,7 +259,7 @@ fn what_is_in_use_is_not_deleted() {
     let rejection = fleet.reject(vec![delete("namespaces", "team-a")]);
     let Some(Reason::InUse { by }) = rejection.reason() else { panic!("{rejection:#?}") };
     assert_eq!(
-        (by.total, by.first.iter().map(|id| id.as_str()).collect::<Vec<_>>()),
+        (by.total, by.first.iter().map(fleet::Id::as_str).collect::<Vec<_>>()),
         (2, vec!["dev-1", "prod-1"])
     );
     let needed = fleet.complaints(vec![delete("platform_components", "cert-manager")]);
@@ -798,7 +798,7 @@ fn changed_kind(name: &str, change: impl Fn(&mut Value)) -> fleet::Operation {
 fn a_new_kind_does_not_turn_stored_fields_of_clusters_into_references() {
     let mut fleet = Fleet::small();
     fleet.accept(vec![changed_kind("clusters", |file| {
-        file["schema"]["items"]["properties"]["tinies"] = json!({"type": "array"})
+        file["schema"]["items"]["properties"]["tinies"] = json!({"type": "array"});
     })]);
     fleet.accept(vec![strategic("clusters", "dev-1", json!({"tinies": [{"id": "one"}]}))]);
     let complaints = fleet.complaints(vec![tiny_kind(&json!({})), create("tinies", json!({"id": "one"}))]);
@@ -822,7 +822,7 @@ fn a_shipped_kind_may_be_extended_but_not_robbed_of_what_the_core_reads() {
     let mut fleet = Fleet::small();
     fleet.accept(vec![
         changed_kind("clusters", |file| {
-            file["schema"]["items"]["properties"]["owner"] = json!({"type": "string"})
+            file["schema"]["items"]["properties"]["owner"] = json!({"type": "string"});
         }),
         strategic("clusters", "dev-1", json!({"owner": "team-a"})),
     ]);
@@ -843,7 +843,7 @@ fn a_clusters_file_that_requires_references_is_satisfied_by_those_that_are_there
     let mut fleet = Fleet::small();
     fleet.accept(vec![changed_kind("clusters", |file| {
         file["schema"]["items"]["required"] =
-            json!(["id", "cluster_name", "cluster_dns", "environment", "namespaces"])
+            json!(["id", "cluster_name", "cluster_dns", "environment", "namespaces"]);
     })]);
     fleet.accept(vec![strategic("clusters", "dev-1", json!({"node_count": 4}))]);
     assert_contains(

@@ -13,25 +13,25 @@ use crate::render::{self, MAX_INPUTS, MAX_SENT, MAX_STORED};
 use crate::shelf::Shelf;
 use crate::state::State;
 
-/// What a transaction changed.
+/// What a transaction touched.
 #[derive(Default)]
-pub(super) struct Changed {
+pub(super) struct Touched {
     /// The entries that are different now, and the operation that made each so.
     pub(super) keys: Vec<(usize, Key)>,
     /// Documents that could not be read at all: what refers to them is not wrong on top of that.
     pub(super) unreadable: BTreeSet<Key>,
 }
 
-pub(super) fn rules(before: &State, next: &State, changed: &Changed, violations: &mut Violations) {
+pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations: &mut Violations) {
     let mut catalog = CatalogChange::default();
-    for (operation, key) in &changed.keys {
+    for (operation, key) in &touched.keys {
         match key.kind.as_str() {
             CLUSTERS => {
                 if let Some(stored) = next.cluster(key.id.as_str()) {
                     violations.invalid(
                         *operation,
                         key,
-                        cluster::findings(before, next, &stored.doc, &changed.unreadable),
+                        cluster::findings(before, next, &stored.doc, &touched.unreadable),
                     );
                     for finding in oversized(
                         next,
@@ -43,10 +43,10 @@ pub(super) fn rules(before: &State, next: &State, changed: &Changed, violations:
                 }
                 catalog.checked.insert(key.id.as_str());
             }
-            KINDS => redefined(before, next, *operation, key, changed, violations),
+            KINDS => redefined(before, next, *operation, key, touched, violations),
             PLATFORM_COMPONENTS => match next.component(key.id.as_str()) {
                 Some(component) => {
-                    let findings = component_findings(next, &component.doc, &changed.unreadable);
+                    let findings = component_findings(next, &component.doc, &touched.unreadable);
                     violations.invalid(*operation, key, findings);
                     catalog.note(before, next, *operation, key);
                 }
@@ -134,14 +134,14 @@ fn redefined(
     next: &State,
     operation: usize,
     key: &Key,
-    changed: &Changed,
+    touched: &Touched,
     violations: &mut Violations,
 ) {
     let Some(kind) = next.kinds().get(key.id.as_str()) else { return };
     if before.kinds().get(key.id.as_str()).is_none() {
         already_taken(next, operation, key, violations);
     }
-    let checked: BTreeSet<&Key> = changed.keys.iter().map(|(_, key)| key).collect();
+    let checked: BTreeSet<&Key> = touched.keys.iter().map(|(_, key)| key).collect();
     let clusters = next.kinds().get(CLUSTERS);
     for of in [Some(kind), clusters.filter(|clusters| *clusters != kind)].into_iter().flatten() {
         let Some(schema) = next.kinds().schema_of(of) else { continue };

@@ -356,14 +356,14 @@ impl<'a> Draft<'a> {
     pub(super) fn finish(mut self, revision: Revision, commit: CommitId) -> Result<Outcome, Rejection> {
         let mut changes = Vec::new();
         let mut steps = Vec::new();
-        let mut changed = check::Changed::default();
+        let mut touched = check::Touched::default();
         for (key, slot) in std::mem::take(&mut self.slots) {
             let operation = slot.operation;
             let (entry, body) = match slot.after {
                 After::Gone => (None, None),
                 After::Unreadable { findings, .. } => {
                     self.report(operation, &key, findings);
-                    changed.unreadable.insert(key);
+                    touched.unreadable.insert(key);
                     continue;
                 }
                 After::Read { entry, body, findings } => {
@@ -375,13 +375,13 @@ impl<'a> Draft<'a> {
             if self.before.hash_of(change.key()).unwrap_or_default() == change.hash() {
                 continue;
             }
-            changed.keys.push((operation, change.key().clone()));
+            touched.keys.push((operation, change.key().clone()));
             steps.push(Step { key: change.key().clone(), after: entry.map(|entry| (entry, change.hash())) });
             changes.push(change);
         }
         let kinds = self.kinds_changed.then(|| self.kinds.clone());
         let next = self.before.advance(Stamp { revision, commit }, kinds, steps);
-        check::rules(self.before, &next, &changed, &mut self.violations);
+        check::rules(self.before, &next, &touched, &mut self.violations);
         if self.violations.is_empty() {
             Ok(Outcome { next, changes, named: self.named, warnings: self.warnings.finish() })
         } else {

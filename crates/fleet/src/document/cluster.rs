@@ -140,6 +140,11 @@ impl Kept {
     }
 }
 
+/// Labels, sorted by key.
+pub type Labels = Box<[(Box<str>, Box<str>)]>;
+/// A kind, and references to documents of it, sorted by id.
+pub type References = (KindName, Arc<[Reference<Fields>]>);
+
 /// A cluster of the fleet.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cluster {
@@ -154,11 +159,11 @@ pub struct Cluster {
     /// Whether its deletion is refused, if the document says so.
     pub protected: Option<bool>,
     /// What selectors select by, sorted by key.
-    pub labels: Option<Box<[(Box<str>, Box<str>)]>>,
+    pub labels: Option<Labels>,
     /// The components it runs, sorted by id.
     pub components: Arc<[Reference<ComponentOverrides>]>,
     /// Its references to every other kind, sorted by kind and id. A kind that it refers to nowhere is absent.
-    pub references: Box<[(KindName, Arc<[Reference<Fields>]>)]>,
+    pub references: Box<[References]>,
     pub(crate) patches: Arc<Patches>,
     /// Whatever else the document has.
     pub rest: Fields,

@@ -11,7 +11,7 @@ mod tombstone;
 
 use serde_json::{Map, Value};
 
-pub use cluster::{Cluster, ComponentOverrides, Reference};
+pub use cluster::{Cluster, ComponentOverrides, Labels, Reference, References};
 pub(crate) use cluster::{ComponentPatches, Kept, PATCHES, normalise};
 pub use component::{Component, Delivery};
 pub use definition::Definition;
