@@ -21,7 +21,7 @@ fmt: ## format the code
 	cargo fmt --all
 
 golden: ## write the golden answers again; look at what changed
-	UPDATE_GOLDEN=1 cargo test -p fleet --test golden --locked
+	UPDATE_GOLDEN=1 cargo test -p fleet --test it golden --locked
 	@echo "Now look at 'git diff crates/fleet/tests': each changed byte is reconciled on every cluster."
 
 ##@ Checks, each a part of test

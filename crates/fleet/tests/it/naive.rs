@@ -1,12 +1,11 @@
 //! The renderer once more, as naively as can be: build a `Value` from the documents by the tables of the book, serialise it. It
 //! shares no code with the real one, and tests compare the two.
-#![allow(unreachable_pub, reason = "a module of test files")]
 
 use fleet::{Answer, Kind, Shape, State, render};
 use serde_json::{Map, Value, json};
 
 /// Patch keys that generated fleets use, and the path that each means.
-pub const PATCH_KEYS: [(&str, &[&str]); 4] = [
+pub(crate) const PATCH_KEYS: [(&str, &[&str]); 4] = [
     ("replicaCount", &["replicaCount"]),
     ("ui.message", &["ui", "message"]),
     ("ui.x\\.io/y", &["ui", "x.io/y"]),
@@ -81,7 +80,7 @@ fn definition_input(kind: &Kind, about: &Value, reference: &Value, definition: &
 }
 
 /// The inputs that a cluster should get, as a list.
-pub fn inputs(state: &State, cluster: &str, kind: &Kind) -> Vec<Value> {
+pub(crate) fn inputs(state: &State, cluster: &str, kind: &Kind) -> Vec<Value> {
     let cluster = Value::Object(state.document("clusters", cluster).expect("a live cluster").0);
     let about = json!({"name": cluster["cluster_name"], "dns": cluster["cluster_dns"], "environment": cluster["environment"]});
     let name = kind.name().as_str();
@@ -100,7 +99,7 @@ pub fn inputs(state: &State, cluster: &str, kind: &Kind) -> Vec<Value> {
 }
 
 /// Compares the real renderer with this one, on everything.
-pub fn agree(state: &State) {
+pub(crate) fn agree(state: &State) {
     for cluster in state.clusters() {
         for kind in state.kinds().referable() {
             let expected = json!({"inputs": inputs(state, cluster.doc.id.as_str(), kind)}).to_string();

@@ -1,8 +1,6 @@
 //! Selectors: what they select, and where they are wrong.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fleet::Selector;
 use serde_json::json;
 

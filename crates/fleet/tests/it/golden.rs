@@ -1,10 +1,8 @@
 //! Answers byte for byte: one changed byte re-reconciles every fleet at its next upgrade. `make golden` writes the files anew.
 
-mod common;
-
 use std::path::Path;
 
-use common::*;
+use crate::common::*;
 use fleet::{Answer, list_clusters, render};
 use serde_json::json;
 
@@ -39,7 +37,7 @@ fn fleet() -> Fleet {
 }
 
 fn compare(name: &str, body: &[u8]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, body).expect("the golden files can be written");
     }

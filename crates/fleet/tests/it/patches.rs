@@ -1,8 +1,6 @@
 //! The three patch types, on the canary that the documents of the mission send and on what careless clients send.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fleet::{Operation, Patch, Rejection};
 use serde_json::json;
 

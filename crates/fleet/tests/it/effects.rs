@@ -1,8 +1,6 @@
 //! Effects: what a change does to which clusters.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fleet::{Change, Effects, InputChange, Operation, Totals};
 use serde_json::json;
 

@@ -1,8 +1,6 @@
 //! The limits of the Flux Operator, to the byte: the write that would cross one is refused.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fleet::{MAX_INPUTS, MAX_SENT, MAX_STORED, Reason};
 use serde_json::{Value, json};
 

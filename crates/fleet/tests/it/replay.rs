@@ -1,8 +1,6 @@
 //! Following the ledger: replay and load arrive where `apply` did, notice what was tampered with, and never validate.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fleet::{
     Canonical, Change, Commit, Diverged, Hash, KINDS, Key, Kind, Loader, Origin, Policy, Position, Revision,
     Row, State, Tally, Timestamp, Transaction, Uid, apply,

@@ -1,8 +1,6 @@
 //! Answers beyond their bytes: who gets which, entity tags, the cluster list.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fleet::{Answer, NoClusterList, list_clusters, render};
 use serde_json::json;
 

@@ -1,5 +1,4 @@
 //! A fleet to try things on. Each test builds what it needs; this only spares the words around it.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part of it")]
 
 use std::sync::Arc;
 
@@ -10,14 +9,14 @@ use fleet::{
 use serde_json::{Value, json};
 
 /// A fleet, and a clock that stands still until it is told.
-pub struct Fleet {
-    pub state: State,
-    pub policy: Policy,
-    pub now: i64,
+pub(crate) struct Fleet {
+    pub(crate) state: State,
+    pub(crate) policy: Policy,
+    pub(crate) now: i64,
     commits: u128,
 }
 
-pub fn origin(commit: u128, time: i64) -> Origin {
+pub(crate) fn origin(commit: u128, time: i64) -> Origin {
     Origin {
         commit: CommitId(commit),
         time: Timestamp(time),
@@ -29,7 +28,7 @@ pub fn origin(commit: u128, time: i64) -> Origin {
 
 impl Fleet {
     /// The shipped kinds and nothing else.
-    pub fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         let mut fleet =
             Self { state: State::empty(), policy: Policy::default(), now: 1_800_000_000_000, commits: 0 };
         fleet.accept(Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect());
@@ -37,7 +36,7 @@ impl Fleet {
     }
 
     /// Two clusters, six components, three namespaces, two rolebindings.
-    pub fn small() -> Self {
+    pub(crate) fn small() -> Self {
         let mut fleet = Self::empty();
         let helm = |id: &str, depends_on: Value| {
             let url = "https://charts.example.com";
@@ -82,7 +81,7 @@ impl Fleet {
         Transaction { operations, confirm, origin: origin(self.commits, self.now) }
     }
 
-    pub fn try_apply(&mut self, operations: Vec<Operation>) -> Result<Applied, Rejection> {
+    pub(crate) fn try_apply(&mut self, operations: Vec<Operation>) -> Result<Applied, Rejection> {
         let transaction = self.transaction(operations, None);
         let result = apply(&self.state, &self.policy, &transaction);
         if let Ok(applied) = &result {
@@ -93,13 +92,13 @@ impl Fleet {
 
     /// Applies what must be accepted.
     #[track_caller]
-    pub fn accept(&mut self, operations: Vec<Operation>) -> Applied {
+    pub(crate) fn accept(&mut self, operations: Vec<Operation>) -> Applied {
         self.try_apply(operations).unwrap_or_else(|rejection| panic!("rejected: {rejection:#?}"))
     }
 
     /// Applies what must be rejected, and shows that nothing happened.
     #[track_caller]
-    pub fn reject(&mut self, operations: Vec<Operation>) -> Rejection {
+    pub(crate) fn reject(&mut self, operations: Vec<Operation>) -> Rejection {
         let before = self.state.clone();
         match self.try_apply(operations) {
             Ok(applied) => panic!("accepted: {:#?}", applied.commit),
@@ -112,7 +111,7 @@ impl Fleet {
 
     /// What is wrong with it: `pointer: message` of each violation.
     #[track_caller]
-    pub fn complaints(&mut self, operations: Vec<Operation>) -> Vec<String> {
+    pub(crate) fn complaints(&mut self, operations: Vec<Operation>) -> Vec<String> {
         let rejection = self.reject(operations);
         assert!(!rejection.violations().is_empty(), "{rejection:#?}");
         rejection.violations().iter().map(|v| format!("{}: {}", v.pointer, v.message)).collect()
@@ -120,7 +119,7 @@ impl Fleet {
 
     /// Applies what the guard stops, confirmed.
     #[track_caller]
-    pub fn confirm(&mut self, operations: Vec<Operation>) -> Applied {
+    pub(crate) fn confirm(&mut self, operations: Vec<Operation>) -> Applied {
         let Rejection::Confirm(confirmation) = self.reject(operations.clone()) else {
             panic!("no confirmation was asked for")
         };
@@ -133,7 +132,7 @@ impl Fleet {
 
     /// The answer to a poll, as JSON.
     #[track_caller]
-    pub fn inputs(&self, cluster: &str, path: &str) -> Value {
+    pub(crate) fn inputs(&self, cluster: &str, path: &str) -> Value {
         match render(&self.state, &format!("{cluster}.k8s.example.com"), path) {
             Answer::Inputs(inputs) => {
                 serde_json::from_slice::<Value>(inputs.body()).expect("it is JSON")["inputs"].clone()
@@ -144,14 +143,14 @@ impl Fleet {
 
     /// One input of a cluster.
     #[track_caller]
-    pub fn input(&self, cluster: &str, path: &str, id: &str) -> Value {
+    pub(crate) fn input(&self, cluster: &str, path: &str, id: &str) -> Value {
         let inputs = self.inputs(cluster, path);
         let found = inputs.as_array().expect("a list").iter().find(|input| input["id"] == id);
         found.unwrap_or_else(|| panic!("no {id} in {inputs:#}")).clone()
     }
 
     /// The ids of a cluster's inputs.
-    pub fn ids(&self, cluster: &str, path: &str) -> Vec<String> {
+    pub(crate) fn ids(&self, cluster: &str, path: &str) -> Vec<String> {
         let inputs = self.inputs(cluster, path);
         inputs
             .as_array()
@@ -161,40 +160,40 @@ impl Fleet {
             .collect()
     }
 
-    pub fn document(&self, kind: &str, id: &str) -> Value {
+    pub(crate) fn document(&self, kind: &str, id: &str) -> Value {
         Value::Object(self.state.document(kind, id).unwrap_or_else(|| panic!("no {kind}/{id}")).0)
     }
 }
 
-pub fn create(kind: &str, body: Value) -> Operation {
+pub(crate) fn create(kind: &str, body: Value) -> Operation {
     Operation::Create { kind: kind.into(), body, replace_decommissioned: false }
 }
 
-pub fn put(kind: &str, id: &str, body: Value) -> Operation {
+pub(crate) fn put(kind: &str, id: &str, body: Value) -> Operation {
     Operation::Put { kind: kind.into(), id: id.into(), body, expect: None }
 }
 
-pub fn strategic(kind: &str, id: &str, body: Value) -> Operation {
+pub(crate) fn strategic(kind: &str, id: &str, body: Value) -> Operation {
     Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Strategic(body) }
 }
 
-pub fn merge(kind: &str, id: &str, body: Value) -> Operation {
+pub(crate) fn merge(kind: &str, id: &str, body: Value) -> Operation {
     Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Merge(body) }
 }
 
-pub fn json_patch(kind: &str, id: &str, body: Value) -> Operation {
+pub(crate) fn json_patch(kind: &str, id: &str, body: Value) -> Operation {
     Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Json(body) }
 }
 
-pub fn delete(kind: &str, id: &str) -> Operation {
+pub(crate) fn delete(kind: &str, id: &str) -> Operation {
     Operation::Delete { kind: kind.into(), target: Target::one(id) }
 }
 
-pub fn assign(cluster: &str, kind: &str, id: &str, overrides: Value) -> Operation {
+pub(crate) fn assign(cluster: &str, kind: &str, id: &str, overrides: Value) -> Operation {
     Operation::Assign { clusters: Target::one(cluster), kind: kind.into(), id: id.into(), overrides }
 }
 
-pub fn patch_reference(cluster: &str, kind: &str, id: &str, body: Value) -> Operation {
+pub(crate) fn patch_reference(cluster: &str, kind: &str, id: &str, body: Value) -> Operation {
     Operation::PatchReference {
         clusters: Target::one(cluster),
         kind: kind.into(),
@@ -203,16 +202,16 @@ pub fn patch_reference(cluster: &str, kind: &str, id: &str, body: Value) -> Oper
     }
 }
 
-pub fn unassign(cluster: &str, kind: &str, id: &str) -> Operation {
+pub(crate) fn unassign(cluster: &str, kind: &str, id: &str) -> Operation {
     Operation::RemoveReference { clusters: Target::one(cluster), kind: kind.into(), id: id.into() }
 }
 
-pub fn selected(selector: &str) -> Target {
+pub(crate) fn selected(selector: &str) -> Target {
     Target::Selected(fleet::Selector::parse(selector).expect("a good selector"))
 }
 
 /// A kind of nothing but an id, to make many small inputs of.
-pub fn tiny_kind(extra: &Value) -> Operation {
+pub(crate) fn tiny_kind(extra: &Value) -> Operation {
     let mut properties = json!({"id": {"type": "string", "format": "dns-label"}});
     properties.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
     let file = json!({
@@ -222,10 +221,10 @@ pub fn tiny_kind(extra: &Value) -> Operation {
     Operation::Define(Arc::new(Kind::parse(&file.to_string()).expect("a good kind")))
 }
 
-pub fn cluster(id: &str) -> Value {
+pub(crate) fn cluster(id: &str) -> Value {
     json!({"id": id, "cluster_name": id, "cluster_dns": format!("{id}.k8s.example.com"), "environment": "dev"})
 }
 
-pub fn component(id: &str) -> Value {
+pub(crate) fn component(id: &str) -> Value {
     json!({"id": id, "component_path": id, "oci_url": "https://charts.example.com", "oci_tag": "1.0.0"})
 }

@@ -1,12 +1,9 @@
 //! What holds for any sequence of transactions, tried on random ones.
 
-mod common;
-#[path = "common/naive.rs"]
-mod naive;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::*;
+use crate::common::*;
+use crate::naive;
 use fleet::{
     Answer, Applied, Change, Commit, Effects, InputChange, Irreversible, MAX_INPUTS, MAX_SENT, Operation,
     Patch, Policy, Reason, Rejection, State, Target, Transaction, apply, inverse, render,

@@ -1,8 +1,6 @@
 //! Bad input: what each is told, and that nothing happens.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fleet::{Reason, Rejection};
 use serde_json::{Value, json};
 

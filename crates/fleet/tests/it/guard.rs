@@ -1,8 +1,6 @@
 //! The guard: what counts as a removal, what is named, and what needs a confirmation.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fleet::{Cause, Operation, Patch, Policy, Rejection, RemovalsDigest, Target, Transaction, apply, plan};
 use serde_json::{Value, json};
 

@@ -1,0 +1,15 @@
+//! The core as its users call it. One binary, so that it links once.
+
+mod answers;
+mod boundaries;
+mod common;
+mod effects;
+mod golden;
+mod guard;
+mod naive;
+mod patches;
+mod properties;
+mod purity;
+mod replay;
+mod rules;
+mod selectors;
