@@ -75,57 +75,87 @@ pub(crate) fn drop_nulls_in(map: &mut Map<String, Value>) {
 /// Finds what would not survive the way to a cluster: control characters, noncharacters, numbers that are rounded,
 /// nesting without end.
 pub(crate) fn find_poison(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
-    members(document, &mut Pointer::root(), findings);
+    members(document, &Place { inside: None, step: Step::Document, depth: 0 }, findings);
 }
 
-fn members(map: &Map<String, Value>, at: &mut Pointer, findings: &mut Vec<Finding>) {
-    for (name, member) in map {
-        at.with(name, |at| {
-            if let Some(character) = name.chars().find(|c| is_poison(*c)) {
-                findings
-                    .push(Finding::new(at.clone(), format!("the name {name:?} has {}", poison(character))));
-            }
-            walk(member, at, findings);
-        });
+/// Where the walk is. Pointers are only put together where something is found, for almost nothing ever is.
+struct Place<'a> {
+    inside: Option<&'a Place<'a>>,
+    step: Step<'a>,
+    depth: usize,
+}
+
+enum Step<'a> {
+    Document,
+    Member(&'a str),
+    Item(usize),
+}
+
+impl<'a> Place<'a> {
+    fn at(&'a self, step: Step<'a>) -> Place<'a> {
+        Place { inside: Some(self), step, depth: self.depth + 1 }
+    }
+
+    fn pointer(&self) -> Pointer {
+        let outer = self.inside.map_or_else(Pointer::root, Place::pointer);
+        match self.step {
+            Step::Document => outer,
+            Step::Member(name) => outer.join(name),
+            Step::Item(index) => outer.item(index),
+        }
     }
 }
 
-fn walk(value: &Value, at: &mut Pointer, findings: &mut Vec<Finding>) {
-    match value {
-        Value::Object(_) | Value::Array(_) if at.depth() > MAX_DEPTH => {
-            findings.push(Finding::new(
-                at.clone(),
-                format!("nested too deeply: {MAX_DEPTH} levels are the most"),
-            ));
+fn members(map: &Map<String, Value>, place: &Place<'_>, findings: &mut Vec<Finding>) {
+    for (name, member) in map {
+        let place = place.at(Step::Member(name));
+        if let Some(character) = first_poison(name) {
+            let message = format!("the name {name:?} has {}", poison(character));
+            findings.push(Finding::new(place.pointer(), message));
         }
-        Value::Object(map) => members(map, at, findings),
+        walk(member, &place, findings);
+    }
+}
+
+fn walk(value: &Value, place: &Place<'_>, findings: &mut Vec<Finding>) {
+    let problem = match value {
+        Value::Object(_) | Value::Array(_) if place.depth > MAX_DEPTH => {
+            Some(format!("nested too deeply: {MAX_DEPTH} levels are the most"))
+        }
+        Value::Object(map) => {
+            members(map, place, findings);
+            None
+        }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                at.with_index(index, |at| walk(item, at, findings));
+                walk(item, &place.at(Step::Item(index)), findings);
             }
+            None
         }
         Value::String(text) => {
-            if let Some(character) = text.chars().find(|c| is_poison(*c)) {
-                findings.push(Finding::new(at.clone(), format!("the text has {}", poison(character))));
-            }
+            first_poison(text).map(|character| format!("the text has {}", poison(character)))
         }
-        Value::Number(number) => {
-            let exact = match (number.as_i64(), number.as_u64(), number.as_f64()) {
-                (Some(n), _, _) => n.unsigned_abs() <= MAX_EXACT,
-                (_, Some(n), _) => n <= MAX_EXACT,
-                #[expect(clippy::cast_precision_loss, reason = "2^53 is exact as a double")]
-                (_, _, Some(n)) => n.abs() <= MAX_EXACT as f64,
-                _ => false,
-            };
-            if !exact {
-                findings.push(Finding::new(
-                    at.clone(),
-                    format!("{number} is beyond ±2^53 and would be rounded on its way to a cluster; send it as a string"),
-                ));
-            }
-        }
-        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) if !is_exact(number) => Some(format!(
+            "{number} is beyond ±2^53 and would be rounded on its way to a cluster; send it as a string"
+        )),
+        Value::Number(_) | Value::Null | Value::Bool(_) => None,
+    };
+    findings.extend(problem.map(|problem| Finding::new(place.pointer(), problem)));
+}
+
+fn is_exact(number: &serde_json::Number) -> bool {
+    match (number.as_i64(), number.as_u64(), number.as_f64()) {
+        (Some(n), _, _) => n.unsigned_abs() <= MAX_EXACT,
+        (_, Some(n), _) => n <= MAX_EXACT,
+        #[expect(clippy::cast_precision_loss, reason = "2^53 is exact as a double")]
+        (_, _, Some(n)) => n.abs() <= MAX_EXACT as f64,
+        _ => false,
     }
+}
+
+fn first_poison(text: &str) -> Option<char> {
+    // Printable ASCII, which most text is, has none.
+    if text.bytes().all(|b| (0x20..0x7f).contains(&b)) { None } else { text.chars().find(|c| is_poison(*c)) }
 }
 
 fn is_poison(character: char) -> bool {

@@ -57,10 +57,6 @@ impl Pointer {
         result
     }
 
-    pub(crate) fn with_index<T>(&mut self, index: usize, inside: impl FnOnce(&mut Self) -> T) -> T {
-        self.with(&index.to_string(), inside)
-    }
-
     fn push(&mut self, name: &str) {
         self.depth += 1;
         self.text.push('/');
