@@ -1,5 +1,7 @@
 //! The three ways to change a document. All of them work on the stored document as an object and change nothing else.
 
+use std::collections::BTreeSet;
+
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
@@ -50,6 +52,16 @@ impl Patch {
                 named(member) || (member == PATCHES && named(PLATFORM_COMPONENTS))
             }
             Self::Json(_) => true,
+        }
+    }
+
+    /// The components whose patches it touches, if it touches patches of some components only.
+    pub(crate) fn patched_components(&self) -> Option<BTreeSet<String>> {
+        match self {
+            Self::Strategic(patch) | Self::Merge(patch) if patch.get(PLATFORM_COMPONENTS).is_none() => {
+                Some(patch.get(PATCHES)?.as_object()?.keys().cloned().collect())
+            }
+            _ => None,
         }
     }
 
@@ -185,7 +197,7 @@ fn merge_references(
         stored.clear();
         return Ok(());
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for (n, item) in items.iter().enumerate() {
         let at = Pointer::to(kind).item(n);
         let Some(id) = item.get("id").and_then(Value::as_str) else {

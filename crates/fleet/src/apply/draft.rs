@@ -1,7 +1,7 @@
 //! The fleet as the operations of one transaction leave it, document by document. Each operation writes whole documents; what
 //! is wrong with a document counts only if it is still wrong when all operations have run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -159,6 +159,7 @@ impl<'a> Draft<'a> {
         &self,
         key: &Key,
         touched: impl Fn(&str) -> bool,
+        touched_patches: Option<BTreeSet<String>>,
     ) -> Option<(Map<String, Value>, Option<Kept>)> {
         let cluster = match self.slots.get(key).map(|slot| &slot.after) {
             None => self.before.cluster(key.id.as_str()).map(|stored| &stored.doc),
@@ -171,9 +172,9 @@ impl<'a> Draft<'a> {
             return self.document(key).map(|map| (map, None));
         };
         let separable = self.kinds.referable().map(|kind| kind.name().as_str()).chain([PATCHES]);
-        let members: Vec<Box<str>> = separable.filter(|member| !touched(member)).map(Box::from).collect();
-        let map = cluster.to_map_without(|member| members.iter().any(|kept| **kept == *member));
-        Some((map, Some(Kept { from: cluster.clone(), members })))
+        let kept = separable.filter(|member| !touched(member)).map(Box::from).collect();
+        let (map, kept) = cluster.take_apart(kept, touched_patches);
+        Some((map, Some(kept)))
     }
 
     /// The document as the transaction, so far, leaves it.
@@ -221,7 +222,11 @@ impl<'a> Draft<'a> {
         canonical::find_poison(&map, &mut found);
         self.check_identity(kind, &key, &map, &mut found);
         let mut findings: Vec<_> = found.into_iter().map(|finding| (Reason::Invalid, finding)).collect();
-        let spare = if findings.is_empty() { Map::new() } else { whole(&map, kept) };
+        let spare = match kept {
+            _ if findings.is_empty() => Map::new(),
+            Some(kept) => kept.join(&map),
+            None => map.clone(),
+        };
         let after = match decode(&self.kinds, &key, map, kept, &mut self.names) {
             Ok(entry) => {
                 let body = entry.canonical();
@@ -394,13 +399,6 @@ impl<'a> Draft<'a> {
             self.violations.add(operation, Some(key), reason, finding);
         }
     }
-}
-
-/// The object with what was kept apart put back.
-fn whole(map: &Map<String, Value>, kept: Option<&Kept>) -> Map<String, Value> {
-    let mut whole = kept.map_or_else(Map::new, |kept| kept.from.to_map_without(|member| !kept.holds(member)));
-    whole.extend(map.clone());
-    whole
 }
 
 fn dns_taken(cluster: &Cluster, by: &str) -> Finding {

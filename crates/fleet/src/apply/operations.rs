@@ -179,7 +179,7 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
     };
     for key in keys {
         let opened = match kind.shape() {
-            Shape::Cluster => draft.cluster(&key, |member| patch.touches(member)),
+            Shape::Cluster => draft.cluster(&key, |member| patch.touches(member), patch.patched_components()),
             Shape::Component | Shape::Definition => draft.document(&key).map(|map| (map, None)),
         };
         let Some((mut map, kept)) = opened else { continue };
@@ -262,7 +262,7 @@ fn on_references(
         let touched = |member: &str| {
             member == kind.name().as_str() || (member == PATCHES && kind.shape() == Shape::Component)
         };
-        let Some((mut map, kept)) = draft.cluster(&key, touched) else { continue };
+        let Some((mut map, kept)) = draft.cluster(&key, touched, None) else { continue };
         let list = map.entry(kind.name().as_str()).or_insert_with(|| Value::Array(Vec::new()));
         let at = list.as_array().and_then(|list| list.iter().position(|reference| reference["id"] == id));
         if change(draft, &key, spelt_by_id, &mut map, at)? {

@@ -3,18 +3,19 @@
 //! There may be a hundred thousand of them, so it is kept small: names are shared, a reference without overrides is one
 //! pointer pair, and patches are held once, as the very bytes that are sent.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::component::take_ids;
+use super::encode::{Wanted, encode};
+use super::patches::Patches;
 use super::{Fields, Interner, require_text, take, take_flag, take_text};
-use crate::canonical::{self, Canonical};
+use crate::canonical::Canonical;
 use crate::ids::{Dns, Id, KindName, PLATFORM_COMPONENTS};
-use crate::kind::{Kind, Kinds, Shape};
-use crate::pointer::Pointer;
+use crate::kind::{Kinds, Shape};
 use crate::rejection::Finding;
-use crate::values;
 
 /// A reference to a document, and what this cluster overrides of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,91 +53,38 @@ impl Reference<ComponentOverrides> {
     }
 }
 
-/// Patches of all components of one cluster, ready to be sent: for each component `{"key":"value"}` and the same as a tree of
-/// Helm values, one after the other in one text.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Patches {
-    text: Box<str>,
-    index: Box<[PatchesOf]>,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct PatchesOf {
-    component: Id,
-    patches_end: u32,
-    values_end: u32,
-}
-
-/// The patches of one component.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ComponentPatches<'a> {
-    pub(crate) component: &'a Id,
-    pub(crate) patches: &'a str,
-    pub(crate) values: &'a str,
-}
-
-impl Patches {
-    fn of(patches: Map<String, Value>, names: &mut Interner<'_>) -> Option<Self> {
-        let mut text = String::new();
-        let mut index = Vec::new();
-        for (component, patches) in patches {
-            let patches = patches.as_object()?;
-            let mut pairs = Vec::new();
-            for (key, value) in patches {
-                pairs.push((key.as_str(), value.as_str()?));
-            }
-            text.push_str(&canonical::encode(patches));
-            let patches_end = u32::try_from(text.len()).ok()?;
-            text.push_str(&canonical::encode(&values::tree(pairs).0));
-            let values_end = u32::try_from(text.len()).ok()?;
-            let component = names.share(PLATFORM_COMPONENTS, &component);
-            index.push(PatchesOf { component, patches_end, values_end });
-        }
-        Some(Self { text: text.into(), index: index.into() })
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = ComponentPatches<'_>> {
-        (0..self.index.len()).map(|n| self.nth(n))
-    }
-
-    pub(crate) fn get(&self, component: &str) -> Option<ComponentPatches<'_>> {
-        self.index.binary_search_by(|of| of.component.as_str().cmp(component)).ok().map(|n| self.nth(n))
-    }
-
-    fn nth(&self, n: usize) -> ComponentPatches<'_> {
-        let start = n.checked_sub(1).map_or(0, |before| self.index[before].values_end as usize);
-        let PatchesOf { component, patches_end, values_end } = &self.index[n];
-        let (middle, end) = (*patches_end as usize, *values_end as usize);
-        ComponentPatches { component, patches: &self.text[start..middle], values: &self.text[middle..end] }
-    }
-
-    /// How many bytes all of it is.
-    pub(crate) fn len(&self) -> usize {
-        self.text.len()
-    }
-}
-
-impl ComponentPatches<'_> {
-    pub(crate) fn pairs(&self) -> Vec<(String, String)> {
-        let map: std::collections::BTreeMap<String, String> =
-            serde_json::from_str(self.patches).expect("it was encoded from a map of strings");
-        map.into_iter().collect()
-    }
-}
-
 /// The member of a cluster's document that holds its patches.
 pub(crate) const PATCHES: &str = "patches";
 
-/// Members of a cluster's document, of its reference arrays and its patches, that a change does not touch: they are taken over as
-/// they are, without being taken apart and put together again.
+/// Parts of a cluster's document that a change does not touch, of its reference arrays and its patches: they are taken over as they
+/// are, without being taken apart and put together again.
 pub(crate) struct Kept {
-    pub(crate) from: Cluster,
-    pub(crate) members: Vec<Box<str>>,
+    from: Cluster,
+    members: Vec<Box<str>>,
+    /// The components whose patches are not kept, if the patches are touched for some components only.
+    touched_patches: Option<BTreeSet<String>>,
 }
 
 impl Kept {
-    pub(crate) fn holds(&self, member: &str) -> bool {
+    fn holds(&self, member: &str) -> bool {
         self.members.iter().any(|kept| **kept == *member)
+    }
+
+    /// The whole object again, given the part that was touched.
+    pub(crate) fn join(&self, touched: &Map<String, Value>) -> Map<String, Value> {
+        let mut whole = self.from.to_map();
+        whole.retain(|member, _| self.holds(member) || (member == PATCHES && self.touched_patches.is_some()));
+        let mut touched = touched.clone();
+        if let (Some(components), Some(Value::Object(patches))) =
+            (&self.touched_patches, whole.get_mut(PATCHES))
+        {
+            patches.retain(|component, _| !components.contains(component));
+            if let Some(Value::Object(changed)) = touched.remove(PATCHES) {
+                patches.extend(changed);
+            }
+        }
+        whole.extend(touched);
+        whole
     }
 }
 
@@ -203,11 +151,18 @@ impl Cluster {
             }
         }
         let patches = match kept_of(PATCHES) {
-            Some(from) => Some(from.patches.clone()),
-            None => take(&mut map, PATCHES, "a map of maps of strings", |patches| match patches {
-                Value::Object(patches) => Patches::of(patches, names).map(Arc::new),
-                _ => None,
-            })?,
+            Some(from) => from.patches.clone(),
+            None => {
+                let read = take(&mut map, PATCHES, "a map of maps of strings", |patches| match patches {
+                    Value::Object(patches) => Patches::of(patches, names),
+                    _ => None,
+                })?;
+                let read = read.unwrap_or_default();
+                match kept.and_then(|kept| Some((&kept.from, kept.touched_patches.as_ref()?))) {
+                    Some((from, components)) => Arc::new(from.patches.with(components, &read)),
+                    None => Arc::new(read),
+                }
+            }
         };
         Ok(Self {
             id,
@@ -224,50 +179,34 @@ impl Cluster {
             })?,
             components: components.unwrap_or_default(),
             references: others.into(),
-            patches: patches.unwrap_or_default(),
+            patches,
             rest: Fields::of(map),
         })
     }
 
     pub(crate) fn canonical(&self) -> Canonical {
-        Canonical::stored(self.encode(|_| false))
-    }
-
-    /// The document as an object, but for the members that are left out.
-    pub(crate) fn to_map_without(&self, left_out: impl Fn(&str) -> bool) -> Map<String, Value> {
-        serde_json::from_str(&self.encode(left_out)).expect("it was encoded as an object")
+        Canonical::stored(encode(self, &Wanted { member: &|_| true, patches_of: None }))
     }
 
     pub(crate) fn to_map(&self) -> Map<String, Value> {
-        self.to_map_without(|_| false)
+        self.members(&Wanted { member: &|_| true, patches_of: None })
     }
 
-    fn encode(&self, left_out: impl Fn(&str) -> bool) -> String {
-        let mut members: Vec<(&str, Member<'_>)> = vec![
-            ("cluster_dns", Member::Text(self.dns.as_str())),
-            ("cluster_name", Member::Text(&self.name)),
-            ("environment", Member::Text(self.environment.as_str())),
-            ("id", Member::Text(self.id.as_str())),
-        ];
-        members.extend(self.labels.as_deref().map(|labels| ("labels", Member::Labels(labels))));
-        members.extend(
-            self.protected
-                .map(|protected| ("protected", Member::Json(if protected { "true" } else { "false" }))),
-        );
-        members.extend(self.rest.iter().map(|(name, text)| (name, Member::Json(text))));
-        if !self.components.is_empty() {
-            members.push((PLATFORM_COMPONENTS, Member::Components(&self.components)));
-        }
-        members
-            .extend(self.references.iter().map(|(kind, found)| (kind.as_str(), Member::References(found))));
-        if !self.patches.index.is_empty() {
-            members.push((PATCHES, Member::Patches(&self.patches)));
-        }
-        members.retain(|(name, _)| !left_out(name));
-        members.sort_unstable_by_key(|(name, _)| *name);
-        let mut text = String::with_capacity(256 + 64 * self.components.len() + self.patches.len());
-        object(&mut text, members, |text, member| member.write(text));
-        text
+    /// Takes a cluster apart for a change that touches only some of its reference arrays and patches: an object without the
+    /// others, and the others as they are.
+    pub(crate) fn take_apart(
+        &self,
+        kept: Vec<Box<str>>,
+        touched_patches: Option<BTreeSet<String>>,
+    ) -> (Map<String, Value>, Kept) {
+        let kept = Kept { from: self.clone(), members: kept, touched_patches };
+        let wanted =
+            Wanted { member: &|member| !kept.holds(member), patches_of: kept.touched_patches.as_ref() };
+        (self.members(&wanted), kept)
+    }
+
+    fn members(&self, wanted: &Wanted<'_>) -> Map<String, Value> {
+        serde_json::from_str(&encode(self, wanted)).expect("it was encoded as an object")
     }
 
     /// Its references to a kind other than components.
@@ -372,149 +311,4 @@ fn component_overrides(mut map: Map<String, Value>, names: &mut Interner<'_>) ->
         depends_on: take_ids(&mut map, "depends_on", names).ok()?,
         rest: Fields::of(map),
     })
-}
-
-/// A member of a cluster's document, before it is written.
-enum Member<'a> {
-    Text(&'a str),
-    Json(&'a str),
-    Labels(&'a [(Box<str>, Box<str>)]),
-    Ids(&'a [Id]),
-    Components(&'a [Reference<ComponentOverrides>]),
-    References(&'a [Reference<Fields>]),
-    Patches(&'a Patches),
-}
-
-impl Member<'_> {
-    fn write(self, text: &mut String) {
-        match self {
-            Self::Text(value) => canonical::push_string(text, value),
-            Self::Json(json) => text.push_str(json),
-            Self::Labels(labels) => {
-                object(text, labels.iter().map(|(key, value)| (&**key, &**value)), canonical::push_string)
-            }
-            Self::Ids(ids) => list(text, ids, |text, id| canonical::push_string(text, id.as_str())),
-            Self::Patches(patches) => {
-                object(text, patches.iter().map(|of| (of.component.as_str(), of.patches)), |text, json| {
-                    text.push_str(json)
-                });
-            }
-            Self::References(references) => list(text, references, |text, Reference { id, overrides }| {
-                let overrides = overrides.as_deref().into_iter().flat_map(Fields::iter);
-                let members = overrides.map(|(name, json)| (name, Member::Json(json)));
-                reference(text, id, members.collect());
-            }),
-            Self::Components(references) => list(text, references, |text, Reference { id, overrides }| {
-                let mut members = Vec::new();
-                if let Some(overrides) = overrides {
-                    members.extend(overrides.rest.iter().map(|(name, json)| (name, Member::Json(json))));
-                    members.extend(
-                        overrides
-                            .enabled
-                            .map(|on| ("enabled", Member::Json(if on { "true" } else { "false" }))),
-                    );
-                    members.extend(overrides.oci_tag.as_deref().map(|tag| ("oci_tag", Member::Text(tag))));
-                    members.extend(
-                        overrides
-                            .component_path
-                            .as_deref()
-                            .map(|path| ("component_path", Member::Text(path))),
-                    );
-                    members
-                        .extend(overrides.depends_on.as_deref().map(|ids| ("depends_on", Member::Ids(ids))));
-                }
-                reference(text, id, members);
-            }),
-        }
-    }
-}
-
-fn reference<'a>(text: &mut String, id: &'a Id, mut members: Vec<(&'a str, Member<'a>)>) {
-    members.push(("id", Member::Text(id.as_str())));
-    members.sort_unstable_by_key(|(name, _)| *name);
-    object(text, members, |text, member| member.write(text));
-}
-
-fn object<'a, V>(
-    text: &mut String,
-    members: impl IntoIterator<Item = (&'a str, V)>,
-    mut write: impl FnMut(&mut String, V),
-) {
-    text.push('{');
-    for (n, (name, value)) in members.into_iter().enumerate() {
-        if n > 0 {
-            text.push(',');
-        }
-        canonical::push_string(text, name);
-        text.push(':');
-        write(text, value);
-    }
-    text.push('}');
-}
-
-fn list<T>(text: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T)) {
-    text.push('[');
-    for (n, item) in items.iter().enumerate() {
-        if n > 0 {
-            text.push(',');
-        }
-        write(text, item);
-    }
-    text.push(']');
-}
-
-/// Brings an object into the one form that its meaning has: no `null`, references and dependencies sorted, no empty
-/// reference array and no empty patches. Tells which references are there twice.
-pub(crate) fn normalise(
-    kind: &Kind,
-    kinds: &Kinds,
-    map: &mut Map<String, Value>,
-    findings: &mut Vec<Finding>,
-) {
-    canonical::drop_nulls_in(map);
-    match kind.shape() {
-        Shape::Definition => {}
-        Shape::Component => sort_ids(map),
-        Shape::Cluster => {
-            for kind in kinds.referable() {
-                normalise_references(kind, map, findings);
-            }
-            if let Some(Value::Object(patches)) = map.get_mut(PATCHES) {
-                patches.retain(|_, of| of.as_object().is_none_or(|of| !of.is_empty()));
-                if patches.is_empty() {
-                    map.remove(PATCHES);
-                }
-            }
-        }
-    }
-}
-
-fn normalise_references(kind: &Kind, map: &mut Map<String, Value>, findings: &mut Vec<Finding>) {
-    let name = kind.name().as_str();
-    let Some(Value::Array(items)) = map.get_mut(name) else { return };
-    if items.is_empty() {
-        map.remove(name);
-        return;
-    }
-    if kind.shape() == Shape::Component {
-        items.iter_mut().filter_map(Value::as_object_mut).for_each(sort_ids);
-    }
-    items.sort_by(|a, b| a["id"].as_str().cmp(&b["id"].as_str()));
-    for (n, pair) in items.windows(2).enumerate() {
-        if let (Some(one), Some(other)) = (pair[0]["id"].as_str(), pair[1]["id"].as_str())
-            && one == other
-        {
-            let at = Pointer::to(name).item(n + 1);
-            findings.push(Finding::new(
-                at,
-                format!("`{one}` is there twice; list each {} once", kind.singular()),
-            ));
-        }
-    }
-}
-
-fn sort_ids(map: &mut Map<String, Value>) {
-    if let Some(Value::Array(ids)) = map.get_mut("depends_on") {
-        ids.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
-    }
 }

@@ -5,18 +5,23 @@
 mod cluster;
 mod component;
 mod definition;
+mod encode;
 mod fields;
 mod interner;
+mod normalise;
+mod patches;
 mod tombstone;
 
 use serde_json::{Map, Value};
 
 pub use cluster::{Cluster, ComponentOverrides, Labels, Reference, References};
-pub(crate) use cluster::{ComponentPatches, Kept, PATCHES, normalise};
+pub(crate) use cluster::{Kept, PATCHES};
 pub use component::{Component, Delivery};
 pub use definition::Definition;
 pub use fields::Fields;
 pub(crate) use interner::Interner;
+pub(crate) use normalise::normalise;
+pub(crate) use patches::ComponentPatches;
 pub use tombstone::Tombstone;
 
 use crate::hash::Hash;

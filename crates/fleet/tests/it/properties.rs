@@ -203,6 +203,8 @@ fn part() -> impl Strategy<Value = Value> {
         patches().prop_map(|patches| json!({"patches": patches})),
         one_of(&["dev", "qa", "nowhere"]).prop_map(|environment| json!({"environment": environment})),
         any::<bool>().prop_map(|protected| json!({"protected": protected})),
+        one_of(&COMPONENTS).prop_map(|id| json!({"patches": {id: null}})),
+        one_of(&COMPONENTS).prop_map(|id| json!({"patches": {id: {"replicaCount": null, "LEVEL": "x"}}})),
         Just(json!({"patches": null, "labels": {"a": "b"}})),
     ]
 }

@@ -601,6 +601,15 @@ fn rules_are_checked_on_what_all_operations_come_to() {
     ];
     fleet.accept(broken_then_mended);
     assert_eq!(fleet.document("clusters", "prod-1")["platform_components"].as_array().map(Vec::len), Some(3));
+    let patches = |of: Value| strategic("clusters", "dev-1", json!({"patches": of}));
+    fleet.accept(vec![
+        patches(json!({"podinfo": {"replicaCount": 7}})),
+        patches(json!({"podinfo": {"replicaCount": "7"}})),
+        patches(json!({"policies": null})),
+        patches(json!({"grafana": {"x": "y"}})),
+    ]);
+    let expected = json!({"grafana": {"x": "y"}, "podinfo": {"replicaCount": "7", "ui.message": "hello"}});
+    assert_eq!(fleet.document("clusters", "dev-1")["patches"], expected);
 }
 
 #[test]

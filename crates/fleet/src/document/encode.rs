@@ -1,0 +1,133 @@
+//! A cluster's compact form written as its canonical document, member by member, without a tree of values in between.
+
+use std::collections::BTreeSet;
+
+use super::Fields;
+use super::cluster::{Cluster, ComponentOverrides, PATCHES, Reference};
+use super::patches::Patches;
+use crate::canonical;
+use crate::ids::{Id, PLATFORM_COMPONENTS};
+
+/// Which members of the document are written.
+pub(super) struct Wanted<'a> {
+    /// Whether a member is.
+    pub(super) member: &'a dyn Fn(&str) -> bool,
+    /// Of the patches, only those of these components.
+    pub(super) patches_of: Option<&'a BTreeSet<String>>,
+}
+
+/// Writes a cluster's document, or some members of it.
+pub(super) fn encode(cluster: &Cluster, wanted: &Wanted<'_>) -> String {
+    let flag = |on: bool| Member::Json(if on { "true" } else { "false" });
+    let mut members: Vec<(&str, Member<'_>)> = vec![
+        ("cluster_dns", Member::Text(cluster.dns.as_str())),
+        ("cluster_name", Member::Text(&cluster.name)),
+        ("environment", Member::Text(cluster.environment.as_str())),
+        ("id", Member::Text(cluster.id.as_str())),
+    ];
+    members.extend(cluster.labels.as_deref().map(|labels| ("labels", Member::Labels(labels))));
+    members.extend(cluster.protected.map(|protected| ("protected", flag(protected))));
+    members.extend(cluster.rest.iter().map(|(name, text)| (name, Member::Json(text))));
+    if !cluster.components.is_empty() {
+        members.push((PLATFORM_COMPONENTS, Member::Components(&cluster.components)));
+    }
+    members.extend(cluster.references.iter().map(|(kind, found)| (kind.as_str(), Member::References(found))));
+    if !cluster.patches.is_empty() {
+        members.push((PATCHES, Member::Patches(&cluster.patches, wanted.patches_of)));
+    }
+    members.retain(|(name, _)| (wanted.member)(name));
+    members.sort_unstable_by_key(|(name, _)| *name);
+    let mut text = String::with_capacity(256 + 64 * cluster.components.len() + cluster.patches.len());
+    object(&mut text, members, |text, member| member.write(text));
+    text
+}
+
+/// A member of a cluster's document, before it is written.
+enum Member<'a> {
+    Text(&'a str),
+    Json(&'a str),
+    Labels(&'a [(Box<str>, Box<str>)]),
+    Ids(&'a [Id]),
+    Components(&'a [Reference<ComponentOverrides>]),
+    References(&'a [Reference<Fields>]),
+    Patches(&'a Patches, Option<&'a BTreeSet<String>>),
+}
+
+impl Member<'_> {
+    fn write(self, text: &mut String) {
+        match self {
+            Self::Text(value) => canonical::push_string(text, value),
+            Self::Json(json) => text.push_str(json),
+            Self::Labels(labels) => {
+                object(text, labels.iter().map(|(key, value)| (&**key, &**value)), canonical::push_string)
+            }
+            Self::Ids(ids) => list(text, ids, |text, id| canonical::push_string(text, id.as_str())),
+            Self::Patches(patches, only) => {
+                let wanted =
+                    patches.iter().filter(|of| only.is_none_or(|only| only.contains(of.component.as_str())));
+                let members = wanted.map(|of| (of.component.as_str(), of.patches));
+                object(text, members, String::push_str);
+            }
+            Self::References(references) => list(text, references, |text, Reference { id, overrides }| {
+                let overrides = overrides.as_deref().into_iter().flat_map(Fields::iter);
+                let members = overrides.map(|(name, json)| (name, Member::Json(json)));
+                reference(text, id, members.collect());
+            }),
+            Self::Components(references) => list(text, references, |text, Reference { id, overrides }| {
+                let mut members = Vec::new();
+                if let Some(overrides) = overrides {
+                    members.extend(overrides.rest.iter().map(|(name, json)| (name, Member::Json(json))));
+                    members.extend(
+                        overrides
+                            .enabled
+                            .map(|on| ("enabled", Member::Json(if on { "true" } else { "false" }))),
+                    );
+                    members.extend(overrides.oci_tag.as_deref().map(|tag| ("oci_tag", Member::Text(tag))));
+                    members.extend(
+                        overrides
+                            .component_path
+                            .as_deref()
+                            .map(|path| ("component_path", Member::Text(path))),
+                    );
+                    members
+                        .extend(overrides.depends_on.as_deref().map(|ids| ("depends_on", Member::Ids(ids))));
+                }
+                reference(text, id, members);
+            }),
+        }
+    }
+}
+
+fn reference<'a>(text: &mut String, id: &'a Id, mut members: Vec<(&'a str, Member<'a>)>) {
+    members.push(("id", Member::Text(id.as_str())));
+    members.sort_unstable_by_key(|(name, _)| *name);
+    object(text, members, |text, member| member.write(text));
+}
+
+fn object<'a, V>(
+    text: &mut String,
+    members: impl IntoIterator<Item = (&'a str, V)>,
+    mut write: impl FnMut(&mut String, V),
+) {
+    text.push('{');
+    for (n, (name, value)) in members.into_iter().enumerate() {
+        if n > 0 {
+            text.push(',');
+        }
+        canonical::push_string(text, name);
+        text.push(':');
+        write(text, value);
+    }
+    text.push('}');
+}
+
+fn list<T>(text: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T)) {
+    text.push('[');
+    for (n, item) in items.iter().enumerate() {
+        if n > 0 {
+            text.push(',');
+        }
+        write(text, item);
+    }
+    text.push(']');
+}

@@ -1,0 +1,107 @@
+//! The patches of a cluster, held once, as the very bytes that are sent: for each component `{"key":"value"}` and the same as a tree of
+//! Helm values, one after the other in one text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::Interner;
+use crate::canonical;
+use crate::ids::{Id, PLATFORM_COMPONENTS};
+use crate::values;
+
+/// Patches of all components of one cluster, sorted by component.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Patches {
+    text: Box<str>,
+    index: Box<[PatchesOf]>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct PatchesOf {
+    component: Id,
+    patches_end: u32,
+    values_end: u32,
+}
+
+/// The patches of one component.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ComponentPatches<'a> {
+    pub(crate) component: &'a Id,
+    pub(crate) patches: &'a str,
+    pub(crate) values: &'a str,
+}
+
+impl Patches {
+    pub(super) fn of(patches: Map<String, Value>, names: &mut Interner<'_>) -> Option<Self> {
+        let mut text = String::new();
+        let mut index = Vec::new();
+        for (component, patches) in patches {
+            let patches = patches.as_object()?;
+            let mut pairs = Vec::new();
+            for (key, value) in patches {
+                pairs.push((key.as_str(), value.as_str()?));
+            }
+            text.push_str(&canonical::encode(patches));
+            let patches_end = position(&text);
+            text.push_str(&canonical::encode(&values::tree(pairs).0));
+            let values_end = position(&text);
+            let component = names.share(PLATFORM_COMPONENTS, &component);
+            index.push(PatchesOf { component, patches_end, values_end });
+        }
+        Some(Self { text: text.into(), index: index.into() })
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ComponentPatches<'_>> {
+        (0..self.index.len()).map(|n| self.nth(n))
+    }
+
+    pub(crate) fn get(&self, component: &str) -> Option<ComponentPatches<'_>> {
+        self.index.binary_search_by(|of| of.component.as_str().cmp(component)).ok().map(|n| self.nth(n))
+    }
+
+    fn nth(&self, n: usize) -> ComponentPatches<'_> {
+        let start = n.checked_sub(1).map_or(0, |before| self.index[before].values_end as usize);
+        let PatchesOf { component, patches_end, values_end } = &self.index[n];
+        let (middle, end) = (*patches_end as usize, *values_end as usize);
+        ComponentPatches { component, patches: &self.text[start..middle], values: &self.text[middle..end] }
+    }
+
+    /// These patches, but those of some components as they are in others.
+    pub(super) fn with(&self, components: &BTreeSet<String>, others: &Self) -> Self {
+        let mine = self.iter().filter(|of| !components.contains(of.component.as_str()));
+        let mut all: Vec<_> = mine.chain(others.iter()).collect();
+        all.sort_unstable_by_key(|of| of.component);
+        let mut text = String::with_capacity(self.text.len() + others.text.len());
+        let mut index = Vec::with_capacity(all.len());
+        for ComponentPatches { component, patches, values } in all {
+            text.push_str(patches);
+            let patches_end = position(&text);
+            text.push_str(values);
+            index.push(PatchesOf { component: component.clone(), patches_end, values_end: position(&text) });
+        }
+        Self { text: text.into(), index: index.into() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// How many bytes all of it is.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+}
+
+impl ComponentPatches<'_> {
+    pub(crate) fn pairs(&self) -> Vec<(String, String)> {
+        let map: BTreeMap<String, String> =
+            serde_json::from_str(self.patches).expect("it was encoded from a map of strings");
+        map.into_iter().collect()
+    }
+}
+
+/// A place in the text. A cluster is at most a mebibyte, and its values are little more than its patches.
+fn position(text: &str) -> u32 {
+    u32::try_from(text.len()).expect("the patches of a cluster are far below 4 GiB")
+}
