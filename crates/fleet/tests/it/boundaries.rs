@@ -132,3 +132,62 @@ fn shorten(notes: &mut [String], filler: &str, each_stored: usize, over: usize) 
     }
     notes[1].push_str(&"x".repeat(fewer * each_stored - over));
 }
+
+/// A cluster with one helm component whose answer measures exactly that, by a patch value of so many `filler` and some plain characters.
+fn patched(fleet: &mut Fleet, filler: &str, sent: Option<usize>, stored: Option<usize>) {
+    let mut web = component("web");
+    web["component_version"] = json!("12345");
+    fleet.accept(vec![create("platform_components", web)]);
+    let body = |value: &str| {
+        let mut body = cluster("holder");
+        body["platform_components"] = json!([{"id": "web"}]);
+        body["patches"] = json!({"web": {"k": value, "l": "x"}});
+        body
+    };
+    let measure = |value: &str| {
+        let mut probe = Fleet::empty();
+        probe.state = fleet.state.clone();
+        probe.accept(vec![create("clusters", body(value))]);
+        let text = probe.inputs("holder", "platform-components").to_string();
+        let sent = r#"{"inputs":}"#.len() + text.len();
+        (sent, sent + 5 * text.matches(['<', '>', '&']).count())
+    };
+    // The value is sent twice, as a patch and as a value; `l` evens out what is odd.
+    let (sent_empty, stored_empty) = measure("");
+    let (room, each) = match (sent, stored) {
+        (Some(sent), _) => (sent - sent_empty, 2 * filler.len()),
+        (_, Some(stored)) => (stored - stored_empty, 12),
+        _ => panic!("one of them"),
+    };
+    let value = filler.repeat(room / each);
+    let left = room - room / each * each;
+    let mut whole = body(&value);
+    whole["patches"]["web"]["l"] = json!("x".repeat(1 + left / 2));
+    whole["cluster_name"] = json!(format!("holder{}", "x".repeat(left % 2)));
+    fleet.accept(vec![create("clusters", whole)]);
+}
+
+#[test]
+fn a_component_that_grows_by_one_byte_is_refused_where_the_answer_is_full() {
+    let mut fleet = Fleet::empty();
+    patched(&mut fleet, "y", Some(MAX_SENT), None);
+    let version =
+        |version: &str| vec![strategic("platform_components", "web", json!({"component_version": version}))];
+    assert_eq!(fleet.reject(version("123456")).reason(), Some(&Reason::TooLarge));
+    fleet.accept(version("54321"));
+    fleet.accept(version("1234"));
+}
+
+#[test]
+fn a_component_that_shrinks_as_sent_but_grows_as_stored_is_refused_where_the_answer_is_full() {
+    let mut fleet = Fleet::empty();
+    patched(&mut fleet, "<", None, Some(MAX_STORED));
+    let version =
+        |version: &str| vec![strategic("platform_components", "web", json!({"component_version": version}))];
+    assert_eq!(
+        fleet.reject(version("<")).reason(),
+        Some(&Reason::TooLarge),
+        "five bytes become one, and six as they are stored"
+    );
+    fleet.accept(version("abcde"));
+}

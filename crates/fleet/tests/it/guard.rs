@@ -349,3 +349,16 @@ fn a_confirmed_request_that_is_sent_again_has_nothing_left_to_do() {
         Transaction { operations: clear(), confirm: Some(stopped.digest), origin: origin(99, fleet.now) };
     assert!(apply(&fleet.state, &fleet.policy, &again).expect("nothing happens").commit.is_none());
 }
+
+#[test]
+fn a_namespace_called_like_a_redelivered_component_is_not_removed() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![
+        create("namespaces", json!({"id": "grafana"})),
+        assign("dev-1", "namespaces", "grafana", json!(null)),
+    ]);
+    let change = strategic("platform_components", "grafana", json!({"delivery": "kustomize"}));
+    let gone = removed(&mut fleet, vec![change, strategic("clusters", "dev-1", json!({"node_count": 5}))]);
+    let gone: Vec<&str> = gone.iter().map(|(removal, ..)| removal.as_str()).collect();
+    assert_eq!(gone, ["dev-1/platform_components/grafana", "prod-1/platform_components/grafana"]);
+}
