@@ -1,0 +1,259 @@
+//! Reading a kind from its file, and everything that can be wrong with one.
+
+use serde_json::{Map, Value, json};
+
+use super::{GuardClass, Kind, Property, Shape};
+use crate::canonical;
+use crate::ids::{CLUSTERS, DECOMMISSIONED, KINDS, KindName, PLATFORM_COMPONENTS};
+use crate::schema::Schema;
+
+/// Names that a kind cannot have: fixed routes, and what stands beside `{ref}` under a cluster.
+const TAKEN: [&str; 20] = [
+    KINDS,
+    DECOMMISSIONED,
+    "api",
+    "batch",
+    "changes",
+    "diff",
+    "explain",
+    "feed",
+    "health",
+    "history",
+    "inputs",
+    "metrics",
+    "openapi",
+    "ready",
+    "revisions",
+    "static",
+    "tokens",
+    "ui",
+    "users",
+    "watch",
+];
+
+/// What the typed core reads of its two shapes, with the types it expects.
+const CLUSTER_CORE: [(&str, &str); 10] = [
+    ("id", "string"),
+    ("cluster_name", "string"),
+    ("cluster_dns", "string"),
+    ("environment", "string"),
+    ("platform_components", "array"),
+    ("namespaces", "array"),
+    ("rolebindings", "array"),
+    ("patches", "object"),
+    ("labels", "object"),
+    ("protected", "boolean"),
+];
+const COMPONENT_CORE: [(&str, &str); 8] = [
+    ("id", "string"),
+    ("component_path", "string"),
+    ("component_version", "string"),
+    ("oci_url", "string"),
+    ("oci_tag", "string"),
+    ("cluster_env_enabled", "boolean"),
+    ("depends_on", "array"),
+    ("delivery", "string"),
+];
+
+/// Reads a kind as far as it can be read; what breaks a rule is told beside it.
+pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<String>) -> Option<Kind> {
+    let spelt_right = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase())
+        && name.len() <= 63
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if !spelt_right {
+        problems.push(
+            "`kind` must be a name of at most 63 of a-z, 0-9 and `_`, beginning with a letter".to_owned(),
+        );
+    }
+    if TAKEN.contains(&name) {
+        problems.push(format!("`{name}` is the name of a fixed route"));
+    }
+    let flux = file.get("metadata").and_then(|metadata| metadata.get("x-flux"));
+    let text = |field: &str| flux.and_then(|flux| flux.get(field)?.as_str());
+    let expected = match name {
+        CLUSTERS => Shape::Cluster,
+        PLATFORM_COMPONENTS => Shape::Component,
+        _ => Shape::Definition,
+    };
+    let shape = match text("shape") {
+        Some("cluster") => Shape::Cluster,
+        Some("component") => Shape::Component,
+        None | Some("definition") => Shape::Definition,
+        Some(other) => {
+            problems.push(format!(
+                "`metadata.x-flux.shape` must be cluster, component or definition, not `{other}`"
+            ));
+            expected
+        }
+    };
+    if shape != expected {
+        problems.push(format!(
+            "`metadata.x-flux.shape` of `{name}` must be {}",
+            format!("{expected:?}").to_lowercase()
+        ));
+    }
+    let guard = match text("guard") {
+        Some("each") => GuardClass::Each,
+        None => GuardClass::Ordinary,
+        Some(other) => {
+            problems.push(format!("`metadata.x-flux.guard` must be `each` or absent, not `{other}`"));
+            GuardClass::Ordinary
+        }
+    };
+    let reserved =
+        flux.and_then(|flux| flux.get("reserved")?.as_array()).map(Vec::as_slice).unwrap_or_default();
+    let reserved = reserved.iter().filter_map(|pattern| Some(pattern.as_str()?.to_owned())).collect();
+    let reserved_because = text("reserved_because").unwrap_or("the kind's file says so").to_owned();
+    let singular = text("singular").unwrap_or_else(|| name.strip_suffix('s').unwrap_or(name)).into();
+
+    let Some(items) =
+        file.get("schema").and_then(|schema| schema.get("items")).filter(|items| items.is_object())
+    else {
+        problems.push("`schema.items` must be the JSON Schema of one document".to_owned());
+        return None;
+    };
+    let empty = Map::new();
+    let declared = items.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let properties = read_properties(shape, declared, problems);
+    if !items.get("required").and_then(Value::as_array).is_some_and(|names| names.contains(&json!("id"))) {
+        problems.push("`schema.items.required` must name `id`".to_owned());
+    }
+    let mut closed = items.clone();
+    closed["additionalProperties"] = json!(false);
+    let schema = match Schema::compile(closed) {
+        Ok(schema) => schema,
+        Err(problem) => {
+            problems.push(format!("`schema.items` is not a usable JSON Schema: {problem}"));
+            return None;
+        }
+    };
+    let path = name.replace('_', "-").into();
+    let name = KindName::from(name);
+    Some(Kind { name, path, singular, shape, guard, reserved, reserved_because, properties, file, schema })
+}
+
+fn read_properties(
+    shape: Shape,
+    declared: &Map<String, Value>,
+    problems: &mut Vec<String>,
+) -> Box<[Property]> {
+    let core: &[(&str, &str)] = match shape {
+        Shape::Cluster => &CLUSTER_CORE,
+        Shape::Component => &COMPONENT_CORE,
+        Shape::Definition => &[("id", "string")],
+    };
+    for (name, of_type) in core {
+        if declared.get(*name).and_then(|property| property.get("type")) != Some(&json!(of_type)) {
+            problems.push(format!(
+                "`schema.items.properties.{name}` must be there, of type {of_type}: the service reads it"
+            ));
+        }
+    }
+    let mut properties = Vec::new();
+    for (name, property) in declared {
+        if shape == Shape::Definition && matches!(name.as_str(), "cluster" | "provider") {
+            problems.push(format!(
+                "a property cannot be called `{name}`: every input has one of that name already"
+            ));
+        }
+        if name.starts_with('$') || canonical::encode(name).len() != name.len() + 2 {
+            problems.push(format!("a property cannot be called {name:?}"));
+        }
+        let empty = match property.get("type").and_then(Value::as_str) {
+            Some("string") => json!(""),
+            Some("integer" | "number") => json!(0),
+            Some("boolean") => json!(false),
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            _ => {
+                problems.push(format!(
+                    "`schema.items.properties.{name}.type` must be one of string, integer, number, boolean, array, object: every input shows the property, if only empty"
+                ));
+                continue;
+            }
+        };
+        if let Some(default) = property.get("default") {
+            let mut findings = Vec::new();
+            if let Ok(schema) = Schema::compile(property.clone()) {
+                schema.check(default, &mut findings);
+            }
+            problems.extend(
+                findings
+                    .into_iter()
+                    .map(|f| format!("`schema.items.properties.{name}.default` {}", f.message)),
+            );
+        }
+        let otherwise = canonical::encode(property.get("default").unwrap_or(&empty));
+        properties.push(Property { name: name.as_str().into(), otherwise: otherwise.into() });
+    }
+    properties.into()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::kind::GuardClass;
+
+    pub(in crate::kind) fn definition(extra: &Value) -> Value {
+        let mut file = json!({
+            "kind": "network_policies", "apiVersion": "v1", "metadata": {"x-flux": {}},
+            "schema": {
+                "key": {"name": "id", "schema": {"type": "string"}},
+                "items": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+            },
+        });
+        json_patch::merge(&mut file, extra);
+        file
+    }
+
+    fn problems(extra: &Value) -> Vec<String> {
+        Kind::parse(&definition(extra).to_string()).err().map(|bad| bad.problems).unwrap_or_default()
+    }
+
+    #[test]
+    fn an_added_kind_is_read() {
+        let kind = Kind::parse(&definition(&json!({"metadata": {"x-flux": {"guard": "each"}}})).to_string())
+            .expect("good");
+        assert_eq!(
+            (kind.path(), kind.singular(), kind.guard()),
+            ("network-policies", "network_policie", GuardClass::Each)
+        );
+    }
+
+    #[test]
+    fn every_problem_of_a_kind_file_is_told() {
+        assert_eq!(problems(&json!({})), Vec::<String>::new());
+        let found = problems(&json!({
+            "kind": "batch",
+            "metadata": {"x-flux": {"shape": "component", "guard": "all"}},
+            "schema": {"items": {"properties": {"provider": {"type": "string"}, "x": {}}, "required": ["x"]}},
+        }));
+        let starts = [
+            "`batch` is the name of a fixed route",
+            "`metadata.x-flux.shape` of `batch` must be definition",
+            "`metadata.x-flux.guard` must be `each` or absent, not `all`",
+            "`schema.items.properties.component_path` must be there, of type string",
+        ];
+        for start in starts {
+            assert!(found.iter().any(|problem| problem.starts_with(start)), "{start} in {found:#?}");
+        }
+        assert!(found.iter().any(|problem| problem.contains("properties.x.type")), "{found:#?}");
+        assert!(
+            problems(&json!({"schema": {"items": {"properties": {"provider": {"type": "string"}}}}}))[0]
+                .contains("`provider`")
+        );
+        assert!(
+            problems(&json!({"schema": {"items": {"properties": {"id": {"type": "integer"}}}}}))[0]
+                .contains("of type string")
+        );
+        assert!(problems(&json!({"kind": "Bad-Name"}))[0].contains("`kind` must be a name"));
+        assert!(
+            problems(
+                &json!({"schema": {"items": {"properties": {"x": {"type": "string", "pattern": "("}}}}})
+            )[0]
+            .contains("not a usable JSON Schema")
+        );
+        assert!(Kind::parse("[]").is_err());
+        assert!(Kind::parse("{").is_err());
+    }
+}

@@ -1,0 +1,70 @@
+//! What a state holds under a key, whatever its kind.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::canonical::Canonical;
+use crate::document::{Cluster, Component, Definition, Interner, Kept, Tombstone};
+use crate::ids::{DECOMMISSIONED, Key};
+use crate::kind::{Kind, Kinds, Shape};
+use crate::pointer::Pointer;
+use crate::rejection::Finding;
+
+/// A document in the form that its kind gives it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Entry {
+    Kind(Arc<Kind>),
+    Tombstone(Tombstone),
+    Component(Box<Component>),
+    Definition(Definition),
+    Cluster(Box<Cluster>),
+}
+
+impl Entry {
+    pub(crate) fn canonical(&self) -> Canonical {
+        match self {
+            Self::Kind(kind) => kind.canonical(),
+            Self::Tombstone(tombstone) => tombstone.canonical(),
+            Self::Component(component) => Canonical::of(&component.to_map()),
+            Self::Definition(definition) => Canonical::of(&definition.to_map()),
+            Self::Cluster(cluster) => cluster.canonical(),
+        }
+    }
+
+    /// The document as an object, if it is one that operations can change.
+    pub(crate) fn to_map(&self) -> Option<Map<String, Value>> {
+        match self {
+            Self::Kind(_) | Self::Tombstone(_) => None,
+            Self::Component(component) => Some(component.to_map()),
+            Self::Definition(definition) => Some(definition.to_map()),
+            Self::Cluster(cluster) => Some(cluster.to_map()),
+        }
+    }
+}
+
+/// Decodes the object of an entry; what is kept of an earlier version of a cluster is not in the object.
+pub(crate) fn decode(
+    kinds: &Kinds,
+    key: &Key,
+    map: Map<String, Value>,
+    kept: Option<&Kept>,
+    names: &mut Interner<'_>,
+) -> Result<Entry, Finding> {
+    match key.kind.as_str() {
+        DECOMMISSIONED => Tombstone::decode(map).map(Entry::Tombstone),
+        name => {
+            let unknown = || Finding::new(Pointer::root(), format!("there is no kind `{name}`"));
+            let kind = kinds.get(name).ok_or_else(unknown)?;
+            match kind.shape() {
+                Shape::Cluster => {
+                    Cluster::decode(map, kept, kinds, names).map(|cluster| Entry::Cluster(Box::new(cluster)))
+                }
+                Shape::Component => {
+                    Component::decode(map, names).map(|component| Entry::Component(Box::new(component)))
+                }
+                Shape::Definition => Definition::decode(kind, map, names).map(Entry::Definition),
+            }
+        }
+    }
+}

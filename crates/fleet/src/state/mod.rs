@@ -1,0 +1,267 @@
+//! The whole fleet at one position of the ledger, as an immutable value. The state after a write shares almost everything
+//! with the one before.
+
+mod advance;
+mod entry;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use rpds::{HashTrieMap, HashTrieMapSync, RedBlackTreeMapSync};
+use rustc_hash::FxBuildHasher;
+use serde_json::{Map, Value};
+
+use crate::document::{Cluster, Component, Definition, Stored, Tombstone};
+use crate::guard::Spending;
+use crate::hash::{Hash, Position, StateDigest, Sum};
+use crate::ids::{
+    CLUSTERS, DECOMMISSIONED, Dns, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision, Timestamp, Uid,
+};
+use crate::kind::{Kind, Kinds, Shape};
+use crate::shelf::Shelf;
+
+pub(crate) use advance::{Stamp, Step};
+pub(crate) use entry::{Entry, decode};
+
+type Table<K, V> = HashTrieMapSync<K, V, FxBuildHasher>;
+
+/// What is known of a DNS name. The only source of an empty answer.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Served {
+    /// A cluster of the fleet.
+    Live(Arc<Stored<Cluster>>),
+    /// A cluster that was, whose Flux is to clean up.
+    Decommissioned(Arc<Stored<Tombstone>>),
+}
+
+/// The fleet at one position of the ledger.
+#[derive(Clone, PartialEq)]
+pub struct State {
+    head: Position,
+    time: Timestamp,
+    sum: Sum,
+    kinds: Arc<Kinds>,
+    kind_entries: Arc<BTreeMap<KindName, Stored<Arc<Kind>>>>,
+    components: Shelf<Component>,
+    definitions: Table<KindName, Shelf<Definition>>,
+    clusters: RedBlackTreeMapSync<Id, Arc<Stored<Cluster>>>,
+    served: Table<Dns, Served>,
+    /// How often each document is referred to. Counts, not lists: who refers is scanned for when it is asked.
+    usage: Table<Key, u32>,
+    spending: Spending,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "State(revision {}, {} clusters, {})",
+            self.head.revision,
+            self.clusters.size(),
+            self.digest()
+        )
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+fn table<K: Eq + std::hash::Hash, V>() -> Table<K, V> {
+    HashTrieMap::new_with_hasher_and_ptr_kind(FxBuildHasher)
+}
+
+impl State {
+    /// The state of a store that holds nothing: it knows no cluster and no kind.
+    pub fn empty() -> Self {
+        Self {
+            head: Position::default(),
+            time: Timestamp::default(),
+            sum: Sum::default(),
+            kinds: Arc::new(Kinds::none()),
+            kind_entries: Arc::default(),
+            components: Shelf::default(),
+            definitions: table(),
+            clusters: RedBlackTreeMapSync::new_sync(),
+            served: table(),
+            usage: table(),
+            spending: Spending::default(),
+        }
+    }
+
+    /// Where in the ledger this is.
+    pub fn head(&self) -> Position {
+        self.head
+    }
+
+    /// The time of the last commit.
+    pub fn time(&self) -> Timestamp {
+        self.time
+    }
+
+    /// The digest of everything in it.
+    pub fn digest(&self) -> StateDigest {
+        self.sum.digest()
+    }
+
+    /// The kinds in force.
+    pub fn kinds(&self) -> &Arc<Kinds> {
+        &self.kinds
+    }
+
+    pub(crate) fn spending(&self) -> &Spending {
+        &self.spending
+    }
+
+    /// What is known of a DNS name.
+    pub fn served(&self, dns: &str) -> Option<&Served> {
+        self.served.get(dns)
+    }
+
+    /// A live cluster by its id.
+    pub fn cluster(&self, id: &str) -> Option<&Arc<Stored<Cluster>>> {
+        self.clusters.get(id)
+    }
+
+    /// All live clusters, sorted by id.
+    pub fn clusters(&self) -> impl Iterator<Item = &Arc<Stored<Cluster>>> {
+        self.clusters.values()
+    }
+
+    /// The live clusters whose ids come after the given one, sorted by id.
+    pub fn clusters_after(&self, id: &str) -> impl Iterator<Item = &Arc<Stored<Cluster>>> {
+        self.clusters.range((Bound::Excluded(Id::from(id)), Bound::Unbounded)).map(|(_, cluster)| cluster)
+    }
+
+    /// How many live clusters there are.
+    pub fn cluster_count(&self) -> usize {
+        self.clusters.size()
+    }
+
+    /// A component of the catalog.
+    pub fn component(&self, id: &str) -> Option<&Arc<Stored<Component>>> {
+        self.components.find(id)
+    }
+
+    /// The catalog, in no particular order.
+    pub fn components(&self) -> impl Iterator<Item = &Arc<Stored<Component>>> {
+        self.components.values()
+    }
+
+    /// The catalog as a table.
+    pub(crate) fn catalog(&self) -> &Shelf<Component> {
+        &self.components
+    }
+
+    /// The documents of a kind without special rules, as a table.
+    pub(crate) fn definitions(&self, kind: &str) -> Option<&Shelf<Definition>> {
+        self.definitions.get(kind)
+    }
+
+    /// A document of a kind without special rules.
+    pub fn definition(&self, kind: &str, id: &str) -> Option<&Arc<Stored<Definition>>> {
+        self.definitions.get(kind)?.find(id)
+    }
+
+    /// The decommission records, sorted by DNS name.
+    pub fn tombstones(&self) -> Vec<&Arc<Stored<Tombstone>>> {
+        let mut tombstones: Vec<_> = self
+            .served
+            .values()
+            .filter_map(|served| match served {
+                Served::Decommissioned(tombstone) => Some(tombstone),
+                Served::Live(_) => None,
+            })
+            .collect();
+        tombstones.sort_by(|a, b| a.doc.dns.cmp(&b.doc.dns));
+        tombstones
+    }
+
+    /// The decommission record of a DNS name.
+    pub fn tombstone(&self, dns: &str) -> Option<&Arc<Stored<Tombstone>>> {
+        match self.served.get(dns) {
+            Some(Served::Decommissioned(tombstone)) => Some(tombstone),
+            _ => None,
+        }
+    }
+
+    /// How many references there are to a document, dependencies that clusters set themselves included.
+    pub fn usage(&self, key: &Key) -> usize {
+        self.usage.get(key).map_or(0, |count| *count as usize)
+    }
+
+    /// The clusters that refer to a document, sorted by id. Scans the fleet.
+    pub fn users<'a>(&'a self, kind: &'a str, id: &'a str) -> impl Iterator<Item = &'a Arc<Stored<Cluster>>> {
+        self.clusters().filter(move |cluster| cluster.doc.refers_to(kind, id))
+    }
+
+    /// The document of a key as an object, with its revision.
+    pub fn document(&self, kind: &str, id: &str) -> Option<(Map<String, Value>, Revision)> {
+        match self.kinds.get(kind)?.shape() {
+            Shape::Cluster => self.cluster(id).map(|stored| (stored.doc.to_map(), stored.revision)),
+            Shape::Component => self.component(id).map(|stored| (stored.doc.to_map(), stored.revision)),
+            Shape::Definition => {
+                self.definition(kind, id).map(|stored| (stored.doc.to_map(), stored.revision))
+            }
+        }
+    }
+
+    /// The ids of all documents of a kind, sorted.
+    pub fn ids(&self, kind: &str) -> Vec<&Id> {
+        let mut ids: Vec<&Id> = match self.kinds.get(kind).map(|kind| kind.shape()) {
+            None => Vec::new(),
+            Some(Shape::Cluster) => return self.clusters.keys().collect(),
+            Some(Shape::Component) => self.components.values().map(|stored| &stored.doc.id).collect(),
+            Some(Shape::Definition) => self
+                .definitions
+                .get(kind)
+                .into_iter()
+                .flat_map(Shelf::values)
+                .map(|stored| &stored.doc.id)
+                .collect(),
+        };
+        ids.sort_unstable();
+        ids
+    }
+
+    pub(crate) fn revision_of_kind(&self, kind: &KindName) -> Revision {
+        self.kind_entries.get(kind).map_or(Revision::default(), |entry| entry.revision)
+    }
+
+    /// The `Id` that the catalog holds for a text, to share its allocation.
+    pub(crate) fn id_of(&self, kind: &str, text: &str) -> Option<&Id> {
+        match kind {
+            PLATFORM_COMPONENTS => self.components.find(text).map(|stored| &stored.doc.id),
+            _ => self.definition(kind, text).map(|stored| &stored.doc.id),
+        }
+    }
+
+    /// The revision of a document, of whatever kind.
+    pub fn document_revision(&self, key: &Key) -> Option<Revision> {
+        self.identity_of(key).map(|(revision, _, _)| revision)
+    }
+
+    pub(crate) fn hash_of(&self, key: &Key) -> Option<Hash> {
+        self.identity_of(key).map(|(_, _, hash)| hash)
+    }
+
+    fn uid_of(&self, key: &Key) -> Option<Uid> {
+        self.identity_of(key).map(|(_, uid, _)| uid)
+    }
+
+    fn identity_of(&self, key: &Key) -> Option<(Revision, Uid, Hash)> {
+        fn identity<T>(stored: &Stored<T>) -> (Revision, Uid, Hash) {
+            (stored.revision, stored.uid, stored.hash)
+        }
+        match key.kind.as_str() {
+            KINDS => self.kind_entries.get(key.id.as_str()).map(identity),
+            DECOMMISSIONED => self.tombstone(key.id.as_str()).map(|stored| identity(stored)),
+            CLUSTERS => self.clusters.get(&key.id).map(|stored| identity(stored)),
+            PLATFORM_COMPONENTS => self.components.get(&key.id).map(|stored| identity(stored)),
+            kind => self.definition(kind, key.id.as_str()).map(|stored| identity(stored)),
+        }
+    }
+}
