@@ -362,3 +362,14 @@ fn a_namespace_called_like_a_redelivered_component_is_not_removed() {
     let gone: Vec<&str> = gone.iter().map(|(removal, ..)| removal.as_str()).collect();
     assert_eq!(gone, ["dev-1/platform_components/grafana", "prod-1/platform_components/grafana"]);
 }
+
+#[test]
+fn an_hour_that_is_full_for_one_sort_of_removal_is_not_full_for_the_other() {
+    let mut fleet = wide(&["a"], 9, 9);
+    fleet.accept(vec![unassign("a", "namespaces", "n00"), unassign("a", "namespaces", "n01")]);
+    fleet.accept(vec![disable("a", "c00"), disable("a", "c01")]);
+    fleet.policy = Policy { deletions_per_hour: 1, ..Policy::default() };
+    fleet.accept(vec![disable("a", "c02")]);
+    fleet.policy = Policy { removals_per_hour: 1, ..Policy::default() };
+    fleet.accept(vec![unassign("a", "namespaces", "n02")]);
+}
