@@ -383,6 +383,11 @@ mod tests {
     }
 
     #[test]
+    fn a_commit_that_removes_nothing_spends_nothing() {
+        assert_eq!(Spending::of([(Timestamp(0), Tally::default())]), Spending::default());
+    }
+
+    #[test]
     fn confirmed_removals_are_not_spent() {
         let confirmed = Tally { confirmed: true, ..removals(100) };
         assert_eq!(Spending::of([(Timestamp(0), confirmed)]), Spending::default());

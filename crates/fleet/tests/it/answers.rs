@@ -71,6 +71,65 @@ fn an_entity_tag_changes_with_what_the_answer_is_made_of_and_with_nothing_else()
 }
 
 #[test]
+fn an_answer_says_what_it_was_made_from() {
+    let fleet = Fleet::small();
+    let Answer::Inputs(inputs) = render(&fleet.state, "dev-1.k8s.example.com", "namespaces") else {
+        panic!("known")
+    };
+    assert_eq!(
+        (inputs.revision(), inputs.count()),
+        (fleet.state.cluster("dev-1").expect("there").revision, 3)
+    );
+    let body = inputs.body().to_vec();
+    assert_eq!(inputs.into_body(), body);
+}
+
+/// A state that `apply` would never make: loaded from rows, without a rule being asked.
+fn loaded(tinies: usize, note: usize, references: usize) -> fleet::State {
+    let mut fleet = Fleet::empty();
+    fleet.accept(vec![tiny_kind(&json!({"note": {"type": "string"}}))]);
+    let row = |kind: &str, id: &str, body: String| fleet::Row {
+        key: fleet::Key::new(kind, id),
+        body: fleet::Canonical::stored(body),
+        revision: fleet::Revision(1),
+        uid: fleet::Uid(1),
+    };
+    let kinds = fleet.state.kinds().iter().map(|kind| {
+        let file = serde_json::to_string(kind.file()).expect("JSON");
+        row(fleet::KINDS, kind.name().as_str(), file)
+    });
+    let mut loader = fleet::Loader::new(kinds).expect("kinds");
+    for n in 0..tinies {
+        let id = format!("t{n}");
+        loader
+            .push(row("tinies", &id, json!({"id": id, "note": "y".repeat(note)}).to_string()))
+            .expect("a row");
+    }
+    let mut body = cluster("holder");
+    body["tinies"] = (0..references).map(|n| json!({"id": format!("t{n}")})).collect::<serde_json::Value>();
+    loader.push(row("clusters", "holder", body.to_string())).expect("a row");
+    let digest = loader.digest();
+    loader.finish(fleet.state.head(), fleet.state.time(), digest, []).expect("it loads")
+}
+
+#[test]
+fn a_state_that_should_not_be_is_a_fault_and_never_a_shorter_list() {
+    let fault = |state: &fleet::State| match render(state, "holder.k8s.example.com", "tinies") {
+        Answer::Fault(fault) => fault,
+        other => panic!("{other:?}"),
+    };
+    assert!(
+        matches!(render(&loaded(3, 1, 3), "holder.k8s.example.com", "tinies"), Answer::Inputs(inputs) if inputs.count() == 3)
+    );
+    assert_eq!(
+        fault(&loaded(3, 1, 4)).to_string(),
+        "the cluster `holder` refers to `t3`, which is not there"
+    );
+    assert!(matches!(fault(&loaded(20, 50_000, 20)), fleet::Fault::TooLarge { count: 20, .. }));
+    assert!(matches!(fault(&loaded(10_001, 0, 10_001)), fleet::Fault::TooLarge { count: 10_001, .. }));
+}
+
+#[test]
 fn every_declared_property_is_in_every_input() {
     let mut fleet = Fleet::empty();
     let kind = tiny_kind(&json!({
@@ -125,4 +184,27 @@ fn a_cluster_list_that_the_operator_would_cut_is_refused() {
         Err(NoClusterList::TooLarge { count: 10_001, .. })
     ));
     assert_eq!(list_clusters(&fleet.state, Some("qa"), false), Err(NoClusterList::NoMatch));
+}
+
+#[test]
+fn a_cluster_list_is_full_at_921_600_bytes_and_at_a_mebibyte_as_it_is_stored() {
+    /// So many clusters with names alike, the first few of them one byte longer.
+    fn list(count: usize, name: &str, longer: usize) -> Result<fleet::ClusterList, NoClusterList> {
+        let mut fleet = Fleet::empty();
+        let make = |n: usize| {
+            let name = format!("{name}{}", if n < longer { "x" } else { "" });
+            create(
+                "clusters",
+                json!({"id": format!("c{n:04}"), "cluster_name": name, "cluster_dns": format!("c{n:04}"), "environment": "dev"}),
+            )
+        };
+        fleet.accept((0..count).map(make).collect());
+        list_clusters(&fleet.state, None, false)
+    }
+    let missing = 921_600 - list(3000, &"x".repeat(200), 0).expect("it fits").body().len();
+    let name = "x".repeat(200 + missing / 3000);
+    let spread = |extra: usize| list(3000, &name, missing % 3000 + extra);
+    assert_eq!(spread(0).expect("exactly full").body().len(), 921_600);
+    assert!(matches!(spread(1), Err(NoClusterList::TooLarge { count: 3000, bytes: 921_601 })));
+    assert!(matches!(list(1500, &"< ".repeat(100), 0), Err(NoClusterList::TooLarge { count: 1500, .. })));
 }
