@@ -5,13 +5,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::pointer::Pointer;
-use crate::rejection::Finding;
-
 /// The deepest nesting that a document may have.
 pub(crate) const MAX_DEPTH: usize = 32;
-/// The largest integer that every JSON reader on the way to a cluster keeps exactly (Go reads numbers as float64).
-const MAX_EXACT: u64 = 1 << 53;
 
 /// A document in its canonical form.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -72,116 +67,11 @@ pub(crate) fn drop_nulls_in(map: &mut Map<String, Value>) {
     });
 }
 
-/// Finds what would not survive the way to a cluster: control characters, noncharacters, numbers that are rounded,
-/// nesting without end.
-pub(crate) fn find_poison(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
-    members(document, &Place { inside: None, step: Step::Document, depth: 0 }, findings);
-}
-
-/// Where the walk is. Pointers are only put together where something is found, for almost nothing ever is.
-struct Place<'a> {
-    inside: Option<&'a Place<'a>>,
-    step: Step<'a>,
-    depth: usize,
-}
-
-enum Step<'a> {
-    Document,
-    Member(&'a str),
-    Item(usize),
-}
-
-impl<'a> Place<'a> {
-    fn at(&'a self, step: Step<'a>) -> Place<'a> {
-        Place { inside: Some(self), step, depth: self.depth + 1 }
-    }
-
-    fn pointer(&self) -> Pointer {
-        let outer = self.inside.map_or_else(Pointer::root, Place::pointer);
-        match self.step {
-            Step::Document => outer,
-            Step::Member(name) => outer.join(name),
-            Step::Item(index) => outer.item(index),
-        }
-    }
-}
-
-fn members(map: &Map<String, Value>, place: &Place<'_>, findings: &mut Vec<Finding>) {
-    for (name, member) in map {
-        let place = place.at(Step::Member(name));
-        if let Some(character) = first_poison(name) {
-            let message = format!("the name {name:?} has {}", poison(character));
-            findings.push(Finding::new(place.pointer(), message));
-        }
-        walk(member, &place, findings);
-    }
-}
-
-fn walk(value: &Value, place: &Place<'_>, findings: &mut Vec<Finding>) {
-    let problem = match value {
-        Value::Object(_) | Value::Array(_) if place.depth > MAX_DEPTH => {
-            Some(format!("nested too deeply: {MAX_DEPTH} levels are the most"))
-        }
-        Value::Object(map) => {
-            members(map, place, findings);
-            None
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                walk(item, &place.at(Step::Item(index)), findings);
-            }
-            None
-        }
-        Value::String(text) => {
-            first_poison(text).map(|character| format!("the text has {}", poison(character)))
-        }
-        Value::Number(number) if !is_exact(number) => Some(format!(
-            "{number} is beyond ±2^53 and would be rounded on its way to a cluster; send it as a string"
-        )),
-        Value::Number(_) | Value::Null | Value::Bool(_) => None,
-    };
-    findings.extend(problem.map(|problem| Finding::new(place.pointer(), problem)));
-}
-
-fn is_exact(number: &serde_json::Number) -> bool {
-    match (number.as_i64(), number.as_u64(), number.as_f64()) {
-        (Some(n), _, _) => n.unsigned_abs() <= MAX_EXACT,
-        (_, Some(n), _) => n <= MAX_EXACT,
-        #[expect(clippy::cast_precision_loss, reason = "2^53 is exact as a double")]
-        (_, _, Some(n)) => n.abs() <= MAX_EXACT as f64,
-        _ => false,
-    }
-}
-
-fn first_poison(text: &str) -> Option<char> {
-    // Printable ASCII, which most text is, has none.
-    if text.bytes().all(|b| (0x20..0x7f).contains(&b)) { None } else { text.chars().find(|c| is_poison(*c)) }
-}
-
-fn is_poison(character: char) -> bool {
-    (character.is_control() && !matches!(character, '\t' | '\n' | '\r'))
-        || matches!(character, '\u{fffe}' | '\u{ffff}')
-}
-
-fn poison(character: char) -> String {
-    format!(
-        "the character U+{:04X}, which does not survive the way to a cluster; of control characters only tab, newline and carriage return may be used",
-        u32::from(character)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn poison_in(value: Value) -> Vec<(String, String)> {
-        let Value::Object(map) = value else { unreachable!("an object is given") };
-        let mut findings = Vec::new();
-        find_poison(&map, &mut findings);
-        findings.into_iter().map(|f| (f.pointer.to_string(), f.message)).collect()
-    }
 
     #[test]
     fn null_members_go_and_null_items_stay_for_the_schema_to_refuse() {
@@ -191,27 +81,20 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_and_numbers_pass() {
-        let clean = json!({"a": "tab\tnew\nline\r", "b": 9_007_199_254_740_992_u64, "c": -9_007_199_254_740_992_i64, "d": 0.5, "e": "ü🚀\u{2028}"});
-        assert_eq!(poison_in(clean), []);
+    fn keys_are_sorted_and_numbers_kept_whatever_features_other_crates_ask_for() {
+        let text = r#"{"b":1,"a":0.1,"c":9007199254740993,"d":1.0}"#;
+        let value: Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(encode(&value), r#"{"a":0.1,"b":1,"c":9007199254740993,"d":1.0}"#);
     }
 
     #[test]
-    fn each_poison_is_found_where_it_is() {
-        let found = poison_in(json!({
-            "a": "x\u{0}", "b": ["\u{7f}", "\u{85}"], "c\u{1}": "", "d": {"e": "\u{fffe}", "f/g": "\u{ffff}"},
-            "n": 9_007_199_254_740_993_u64, "o": -9_007_199_254_740_993_i64, "p": 1e300,
-        }));
-        let pointers: Vec<&str> = found.iter().map(|(pointer, _)| pointer.as_str()).collect();
-        assert_eq!(pointers, ["/a", "/b/0", "/b/1", "/c\u{1}", "/d/e", "/d/f~1g", "/n", "/o", "/p"]);
-        assert!(found[0].1.contains("U+0000"), "{}", found[0].1);
-        assert!(found[6].1.contains("9007199254740993 is beyond ±2^53"), "{}", found[6].1);
-    }
-
-    #[test]
-    fn nesting_ends_at_the_limit() {
-        let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
-        assert_eq!(poison_in(nested(MAX_DEPTH + 1)).len(), 0);
-        assert_eq!(poison_in(nested(MAX_DEPTH + 2)).len(), 1);
+    fn a_string_is_encoded_as_serde_json_does() {
+        for text in
+            ["", "plain", "ü🚀", "quote\"", "back\\slash", "new\nline", "\u{1}", "\u{7f}", "</script>"]
+        {
+            let mut pushed = String::new();
+            push_string(&mut pushed, text);
+            assert_eq!(pushed, encode(text));
+        }
     }
 }

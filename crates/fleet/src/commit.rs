@@ -151,6 +151,10 @@ impl State {
                     changed_kinds.push(kind.clone());
                     read.push((change, Some(Body::Kind(kind))));
                 }
+                // Documents depend on their kind; nothing makes such a commit.
+                None if change.key.kind.as_str() == KINDS => {
+                    return Err(undecodable(&change.key, "a kind does not go"));
+                }
                 body => read.push((change, body.map(Body::Document))),
             }
         }
@@ -189,7 +193,11 @@ pub(crate) fn parse(key: &Key, body: &Canonical) -> Result<Map<String, Value>, D
 }
 
 pub(crate) fn stored_kind(key: &Key, file: Map<String, Value>) -> Result<Kind, Diverged> {
-    Kind::stored(file).map_err(|bad| undecodable(key, &bad.to_string()))
+    let kind = Kind::stored(file).map_err(|bad| undecodable(key, &bad.to_string()))?;
+    if kind.name().as_str() != key.id.as_str() {
+        return Err(undecodable(key, "it is recorded under another name than it has"));
+    }
+    Ok(kind)
 }
 
 /// The kinds in force with some of them changed or added.

@@ -183,9 +183,9 @@ impl Collected<'_> {
                 && old.patches.get(text) == new.patches.get(text)
                 && components.is_some_and(|(one, other)| Arc::ptr_eq(one, other));
         }
-        let reference = |c: &'_ Cluster| c.references_to(name).iter().find(|r| r.id == *id).cloned();
         let definitions = self.before.definition(name, text).zip(self.after.definition(name, text));
-        reference(old) == reference(new) && definitions.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+        old.reference(name, text) == new.reference(name, text)
+            && definitions.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
     fn changed_definition(&mut self, cluster: &Cluster, kind: &Kind, id: &Id) {
@@ -202,9 +202,9 @@ impl Collected<'_> {
                         || (redelivered && cluster.patches.get(id.as_str()).is_some())
                 }
             },
-            _ => match cluster.references_to(name).binary_search_by(|reference| reference.id.cmp(id)) {
-                Err(_) => return,
-                Ok(at) => cluster.references_to(name)[at].overrides.is_some(),
+            _ => match cluster.reference(name, id.as_str()) {
+                None => return,
+                Some(reference) => reference.overrides.is_some(),
             },
         };
         let alike = (kind.name().clone(), id.clone());

@@ -235,14 +235,26 @@ impl Removals {
         if self.is_empty() {
             return None;
         }
-        let unnamed = self.inputs.iter().filter(|removal| !removal.named).count();
-        if unnamed > 0 || !self.unnamed_decommissions.is_empty() {
-            let clusters = self.inputs.iter().filter(|r| !r.named).map(|r| &r.cluster);
-            let clusters = clusters.chain(&self.unnamed_decommissions).collect::<BTreeSet<_>>();
-            return Some(format!(
-                "{unnamed} removals were not asked for by name, on {}",
-                Sample::of(clusters.into_iter())
-            ));
+        let unnamed = self.inputs.iter().filter(|r| !r.named && r.cause != Cause::Decommissioned);
+        let clusters = unnamed.clone().map(|removal| &removal.cluster).collect::<BTreeSet<_>>();
+        match (unnamed.count(), self.unnamed_decommissions.as_slice()) {
+            (0, []) => {}
+            (_, [_, ..]) => {
+                let by = Sample::of(self.unnamed_decommissions.iter());
+                return Some(format!("the decommission of {by} was not asked for by name"));
+            }
+            (1, []) => {
+                return Some(format!(
+                    "1 removal was not asked for by name, on {}",
+                    Sample::of(clusters.into_iter())
+                ));
+            }
+            (n, []) => {
+                return Some(format!(
+                    "{n} removals were not asked for by name, on {}",
+                    Sample::of(clusters.into_iter())
+                ));
+            }
         }
         if let [first, _, ..] = self.decommissions.as_slice() {
             return Some(format!(
@@ -332,7 +344,8 @@ fn count(n: usize) -> u32 {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Spending(Arc<[(Timestamp, Tally)]>);
 
-const HOUR: i64 = 3_600_000;
+/// How long unconfirmed removals count, in milliseconds.
+pub const GUARD_WINDOW: i64 = 3_600_000;
 
 impl Spending {
     /// From the last hour's commits, oldest first.
@@ -362,7 +375,7 @@ impl Spending {
 }
 
 fn is_within_the_hour(at: Timestamp, now: Timestamp) -> bool {
-    now.0.saturating_sub(at.0) < HOUR
+    now.0.saturating_sub(at.0) < GUARD_WINDOW
 }
 
 #[cfg(test)]
@@ -376,10 +389,10 @@ mod tests {
     #[test]
     fn spending_forgets_after_an_hour_to_the_millisecond() {
         let spending = Spending::of([(Timestamp(0), removals(3)), (Timestamp(10), removals(4))]);
-        assert_eq!(spending.within_the_hour_before(Timestamp(HOUR - 1)).ordinary, 7);
-        assert_eq!(spending.within_the_hour_before(Timestamp(HOUR)).ordinary, 4);
-        assert_eq!(spending.within_the_hour_before(Timestamp(HOUR + 10)).ordinary, 0);
-        assert_eq!(spending.after(Timestamp(HOUR), removals(1)).0.len(), 2);
+        assert_eq!(spending.within_the_hour_before(Timestamp(GUARD_WINDOW - 1)).ordinary, 7);
+        assert_eq!(spending.within_the_hour_before(Timestamp(GUARD_WINDOW)).ordinary, 4);
+        assert_eq!(spending.within_the_hour_before(Timestamp(GUARD_WINDOW + 10)).ordinary, 0);
+        assert_eq!(spending.after(Timestamp(GUARD_WINDOW), removals(1)).0.len(), 2);
     }
 
     #[test]

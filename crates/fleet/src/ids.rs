@@ -94,6 +94,8 @@ name! {
 pub const CLUSTERS: &str = "clusters";
 /// The kind that holds the component catalog.
 pub const PLATFORM_COMPONENTS: &str = "platform_components";
+/// The member of a cluster's document that holds its patches.
+pub(crate) const PATCHES: &str = "patches";
 /// Not a kind of its own: the key space under which kinds themselves are recorded.
 pub const KINDS: &str = "kinds";
 /// Not a kind of its own: the key space under which tombstones are recorded, by DNS name.
@@ -148,6 +150,13 @@ pub struct Timestamp(pub i64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct CommitId(pub u128);
 
+impl CommitId {
+    /// Reads what `Display` wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        parse_128_bits(text).map(Self)
+    }
+}
+
 impl fmt::Display for CommitId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
@@ -173,9 +182,13 @@ impl Uid {
 
     /// Reads what `Display` wrote.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
-        digits.then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
+        parse_128_bits(text).map(Self)
     }
+}
+
+fn parse_128_bits(text: &str) -> Option<u128> {
+    let digits = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    digits.then(|| u128::from_str_radix(text, 16).ok()).flatten()
 }
 
 impl fmt::Display for Uid {

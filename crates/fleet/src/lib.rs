@@ -9,11 +9,14 @@
 //! **Invariant:** this crate is pure. It knows no clock, no randomness, no file, no socket, no thread, no HTTP and no database,
 //! and nothing of the other crates. A test holds its dependencies to a list.
 
+#![forbid(unsafe_code)]
+
 mod apply;
 mod canonical;
 mod commit;
 mod document;
 mod effects;
+mod finding;
 mod fragment;
 mod grammar;
 mod guard;
@@ -42,7 +45,7 @@ pub use document::{
 };
 pub use effects::{Effect, Effects, FieldChange, InputChange, Totals};
 pub use fragment::Size;
-pub use guard::{Cause, Policy, Removal, Removals, RemovalsDigest, Tally};
+pub use guard::{Cause, GUARD_WINDOW, Policy, Removal, Removals, RemovalsDigest, Tally};
 pub use hash::{Hash, Position, StateDigest};
 pub use ids::{
     CLUSTERS, CommitId, DECOMMISSIONED, Dns, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision,
@@ -53,7 +56,7 @@ pub use kind::{BadKind, GuardClass, Kind, Kinds, Shape};
 pub use load::{Loader, Row};
 pub use patch::Patch;
 pub use pointer::Pointer;
-pub use rejection::{Confirmation, REPORTED_DOCUMENTS, Reason, Rejection, Sample, Violation};
+pub use rejection::{Confirmation, REPORTED, Reason, Rejection, Sample, Violation};
 pub use render::{
     ANSWER_FORMAT, Answer, ClusterList, Fault, Inputs, MAX_INPUTS, MAX_SENT, MAX_STORED, NoClusterList,
     list_clusters, render,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::canonical::Canonical;
-use crate::commit::{self, Diverged};
+use crate::commit::{self, Change, Commit, Diverged};
 use crate::document::Interner;
 use crate::guard::{Spending, Tally};
 use crate::hash::{self, Position, StateDigest};
@@ -22,6 +22,16 @@ pub struct Row {
     pub revision: Revision,
     /// The identity of this life of it.
     pub uid: Uid,
+}
+
+impl Row {
+    /// What a commit makes of an entry: the row that a store keeps, or none if the entry is gone. A changed entry keeps its uid.
+    pub fn after(previous: Option<&Self>, commit: &Commit, change: &Change) -> Option<Self> {
+        let key = change.key().clone();
+        let body = change.after()?.clone();
+        let uid = previous.map_or_else(|| Uid::derive(commit.origin.commit, &key), |row| row.uid);
+        Some(Self { key, body, revision: commit.at.revision, uid })
+    }
 }
 
 /// Takes rows in two passes, kinds first, and checks at the end that they are what the head commit says they are.

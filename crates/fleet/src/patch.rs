@@ -1,15 +1,14 @@
 //! The three ways to change a document. All of them work on the stored document as an object and change nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
 use crate::canonical::MAX_DEPTH;
-use crate::document::PATCHES;
-use crate::ids::PLATFORM_COMPONENTS;
+use crate::finding::Finding;
+use crate::ids::{PATCHES, PLATFORM_COMPONENTS};
 use crate::pointer::Pointer;
-use crate::rejection::Finding;
 
 /// How to change a document.
 #[derive(Clone, Debug)]
@@ -90,7 +89,12 @@ impl Patch {
 }
 
 fn object(patch: &Value) -> Result<&Map<String, Value>, Finding> {
-    patch.as_object().ok_or_else(|| Finding::new(Pointer::root(), "a merge patch is an object"))
+    patch.as_object().ok_or_else(|| {
+        Finding::new(
+            Pointer::root(),
+            format!("a patch that merges is an object, not {}", crate::schema::shown(patch)),
+        )
+    })
 }
 
 fn into_map(value: Value) -> Result<Map<String, Value>, Finding> {
@@ -102,7 +106,10 @@ fn into_map(value: Value) -> Result<Map<String, Value>, Finding> {
 
 fn operations(patch: &Value) -> Result<Vec<PatchOperation>, Finding> {
     let Some(items) = patch.as_array() else {
-        return Err(Finding::new(Pointer::root(), "a JSON patch is an array of operations"));
+        return Err(Finding::new(
+            Pointer::root(),
+            format!("a JSON patch is an array of operations, not {}", crate::schema::shown(patch)),
+        ));
     };
     let read = |(n, item): (usize, &Value)| {
         let wrong = |error: serde_json::Error| {
@@ -197,44 +204,48 @@ fn merge_references(
         stored.clear();
         return Ok(());
     }
+    let places: BTreeMap<String, usize> = stored
+        .iter()
+        .enumerate()
+        .filter_map(|(n, reference)| Some((reference["id"].as_str()?.to_owned(), n)))
+        .collect();
     let mut seen = BTreeSet::new();
+    let mut deleted = BTreeSet::new();
     for (n, item) in items.iter().enumerate() {
         let at = Pointer::to(kind).item(n);
         let Some(id) = item.get("id").and_then(Value::as_str) else {
-            return Err(Finding::new(
-                at.join("id"),
-                "each item of the patch names the reference that it is about by `id`",
-            ));
+            let message = "each item of the patch names the reference that it is about by `id`";
+            return Err(Finding::new(at.join("id"), message));
         };
         if !seen.insert(id) {
             return Err(Finding::new(at, format!("the patch names `{id}` twice")));
         }
-        let position = stored.iter().position(|reference| reference["id"] == id);
+        let place = places.get(id).copied();
         let mut say = |what| spelt.push(Spelt { kind: kind.to_owned(), id: id.to_owned(), what });
         match item.get("$patch") {
-            Some(Value::String(directive)) if directive == "delete" => match position {
-                Some(position) => {
-                    stored.remove(position);
-                    say(SpeltOut::Deleted);
-                }
-                None => say(SpeltOut::DeletedNothing),
-            },
+            Some(Value::String(directive)) if directive == "delete" => {
+                say(if place.is_some() { SpeltOut::Deleted } else { SpeltOut::DeletedNothing });
+                deleted.extend(place);
+            }
             Some(other) => {
-                return Err(Finding::new(
-                    at.join("$patch"),
-                    format!("the only directive is \"delete\", not {other}"),
-                ));
+                let message = format!("the only directive is \"delete\", not {other}");
+                return Err(Finding::new(at.join("$patch"), message));
             }
             None => {
                 if item.get("enabled") == Some(&Value::Bool(false)) {
                     say(SpeltOut::Disabled);
                 }
-                match position {
-                    Some(position) => json_patch::merge(&mut stored[position], item),
+                match place {
+                    Some(place) => json_patch::merge(&mut stored[place], item),
                     None => stored.push(item.clone()),
                 }
             }
         }
     }
+    let mut place = 0;
+    stored.retain(|_| {
+        place += 1;
+        !deleted.contains(&(place - 1))
+    });
     Ok(())
 }

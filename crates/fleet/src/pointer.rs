@@ -34,6 +34,12 @@ impl Pointer {
         self.join(&index.to_string())
     }
 
+    /// A pointer into what this one points at.
+    #[must_use]
+    pub fn then(&self, inner: &Self) -> Self {
+        Self { text: format!("{}{}", self.text, inner.text), depth: self.depth + inner.depth }
+    }
+
     /// The text as RFC 6901 has it; empty for the whole document.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -3,25 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::finding::Finding;
 use crate::guard::{Removals, RemovalsDigest};
 use crate::ids::{Id, Key, Revision};
 use crate::pointer::Pointer;
 
-/// How many documents of one operation are reported one by one before the rest is only counted.
-pub const REPORTED_DOCUMENTS: usize = 20;
-
-/// Something wrong at one place of one document; which operation and document is for the caller to add.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Finding {
-    pub(crate) pointer: Pointer,
-    pub(crate) message: String,
-}
-
-impl Finding {
-    pub(crate) fn new(pointer: Pointer, message: impl Into<String>) -> Self {
-        Self { pointer, message: message.into() }
-    }
-}
+/// How many of many are told one by one before the rest is only counted.
+pub const REPORTED: usize = 20;
 
 /// The first few of many, and how many there are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,7 +25,7 @@ impl<T> Sample<T> {
         let mut sample = Self { first: Vec::new(), total: 0 };
         for item in all {
             sample.total += 1;
-            if sample.first.len() < REPORTED_DOCUMENTS {
+            if sample.first.len() < REPORTED {
                 sample.first.push(item);
             }
         }
@@ -152,6 +140,21 @@ impl Rejection {
     }
 }
 
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(violations) => {
+                let told =
+                    violations.iter().map(|v| format!("{}: {}", v.pointer, v.message)).collect::<Vec<_>>();
+                f.write_str(&told.join("; "))
+            }
+            Self::Confirm(stopped) => write!(f, "waits for a confirmation: {}", stopped.because),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}
+
 /// Collects what is wrong with a transaction.
 #[derive(Default)]
 pub(crate) struct Violations(Vec<Violation>);
@@ -182,25 +185,28 @@ impl Violations {
     pub(crate) fn finish(mut self) -> Vec<Violation> {
         self.0.sort_by(|a, b| (a.operation, &a.key, &a.pointer).cmp(&(b.operation, &b.key, &b.pointer)));
         let mut kept: Vec<Violation> = Vec::new();
-        let (mut documents, mut left_out): (BTreeSet<Option<Key>>, BTreeSet<Option<Key>>) =
-            Default::default();
-        let mut violations = self.0.into_iter().peekable();
-        while let Some(violation) = violations.next() {
-            let operation = violation.operation;
-            if documents.len() < REPORTED_DOCUMENTS || documents.contains(&violation.key) {
-                documents.insert(violation.key.clone());
-                kept.push(violation);
-            } else {
-                left_out.insert(violation.key);
-            }
-            if violations.peek().is_none_or(|next| next.operation != operation) {
-                if !left_out.is_empty() {
-                    let message = format!("and {} more documents like these", left_out.len());
-                    let (pointer, reason) = (Pointer::root(), Reason::Invalid);
-                    kept.push(Violation { operation, key: None, pointer, message, reason });
+        for of_operation in self.0.chunk_by(|a, b| a.operation == b.operation) {
+            let mut documents = BTreeSet::new();
+            let mut left_out: Vec<&Violation> = Vec::new();
+            for violation in of_operation {
+                if documents.len() < REPORTED || documents.contains(&violation.key) {
+                    documents.insert(&violation.key);
+                    kept.push(violation.clone());
+                } else {
+                    left_out.push(violation);
                 }
-                documents.clear();
-                left_out.clear();
+            }
+            if let Some(reason) = left_out.iter().map(|v| &v.reason).min_by_key(|reason| reason.rank()) {
+                let more = left_out.iter().map(|v| &v.key).collect::<BTreeSet<_>>().len();
+                let message = format!("and {more} more documents like these");
+                let operation = of_operation[0].operation;
+                kept.push(Violation {
+                    operation,
+                    key: None,
+                    pointer: Pointer::root(),
+                    message,
+                    reason: reason.clone(),
+                });
             }
         }
         kept

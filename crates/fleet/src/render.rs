@@ -212,10 +212,9 @@ pub(crate) fn input(state: &State, cluster: &Cluster, kind: &Kind, id: &Id) -> O
             component.doc.fragment.write(&part, reference.overrides.as_deref(), patches, &mut text);
         }
         name => {
-            let references = cluster.references_to(name);
-            let at = references.binary_search_by(|reference| reference.id.cmp(id)).ok()?;
+            let reference = cluster.reference(name, id.as_str())?;
             let definition = state.definition(name, id.as_str())?;
-            match &references[at].overrides {
+            match &reference.overrides {
                 None => definition.doc.fragment.write(&part, &mut text),
                 Some(overrides) => {
                     fragment::write_overridden(

@@ -4,9 +4,9 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
+use crate::finding::Finding;
 use crate::grammar::FORMATS;
 use crate::pointer::Pointer;
-use crate::rejection::Finding;
 
 /// A compiled schema.
 #[derive(Debug)]
@@ -83,10 +83,14 @@ impl Schema {
                 say(at, format!("has {length} characters; {limit} are the most"));
             }
             ValidationErrorKind::MinLength { limit } => {
-                say(at, format!("must have at least {limit} characters"))
+                say(at, format!("must have at least {}", count(*limit, "character")))
             }
-            ValidationErrorKind::MinItems { limit } => say(at, format!("must have at least {limit} items")),
-            ValidationErrorKind::MaxItems { limit } => say(at, format!("must have at most {limit} items")),
+            ValidationErrorKind::MinItems { limit } => {
+                say(at, format!("must have at least {}", count(*limit, "item")))
+            }
+            ValidationErrorKind::MaxItems { limit } => {
+                say(at, format!("must have at most {}", count(*limit, "item")))
+            }
             ValidationErrorKind::Minimum { limit } => {
                 say(at, format!("must be at least {limit}, not {}", shown(seen)))
             }
@@ -141,6 +145,10 @@ fn wanted(kind: &TypeKind) -> String {
             many.iter().map(|one| article(&one.to_string())).collect::<Vec<_>>().join(" or ")
         }
     }
+}
+
+fn count(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 fn article(noun: &str) -> String {

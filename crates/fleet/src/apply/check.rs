@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster;
 use crate::document::{Cluster, Component, Stored};
+use crate::finding::Finding;
 use crate::fragment::Size;
 use crate::ids::{CLUSTERS, Id, KINDS, Key, PLATFORM_COMPONENTS};
 use crate::kind::{Kind, Shape};
 use crate::pointer::Pointer;
-use crate::rejection::{Finding, REPORTED_DOCUMENTS, Reason, Sample, Violations};
+use crate::rejection::{REPORTED, Reason, Sample, Violations};
 use crate::render::{self, MAX_INPUTS, MAX_SENT, MAX_STORED};
 use crate::shelf::Shelf;
 use crate::state::State;
@@ -189,8 +190,11 @@ fn oversized(next: &State, stored: &Stored<Cluster>, kinds: &[&Kind]) -> Vec<Fin
         let (count, size) = render::measure(next, stored, kind).ok()?;
         (count > MAX_INPUTS || size.sent > MAX_SENT || size.stored > MAX_STORED).then(|| {
             let message = format!(
-                "the {} of the cluster `{}` would be {count} inputs and {} bytes ({} as the Flux Operator stores them); it takes at most {MAX_INPUTS}, {MAX_SENT} and {MAX_STORED}",
-                kind.name(), stored.doc.id, size.sent, size.stored,
+                "the {} of the cluster `{}` would be {count} inputs and {} bytes ({} as the Flux Operator stores them); it takes at most {MAX_INPUTS}, {MAX_SENT} and {MAX_STORED}: assign fewer, or shorten what they hold",
+                kind.name(),
+                stored.doc.id,
+                size.sent,
+                size.stored,
             );
             Finding::new(Pointer::to(kind.name().as_str()), message)
         })
@@ -303,8 +307,13 @@ impl Sampled {
         let mut any = false;
         for message in messages {
             any = true;
-            if self.clusters < REPORTED_DOCUMENTS {
-                self.first.push(format!("on the cluster `{cluster}`: {message}"));
+            if self.clusters < REPORTED {
+                let named = message.contains(&format!("`{cluster}`"));
+                self.first.push(if named {
+                    message
+                } else {
+                    format!("on the cluster `{cluster}`: {message}")
+                });
             }
         }
         self.clusters += usize::from(any);
@@ -314,8 +323,8 @@ impl Sampled {
         for message in self.first {
             violations.add(operation, Some(key), reason.clone(), Finding::new(Pointer::root(), message));
         }
-        if self.clusters > REPORTED_DOCUMENTS {
-            let message = format!("and on {} more clusters", self.clusters - REPORTED_DOCUMENTS);
+        if self.clusters > REPORTED {
+            let message = format!("and on {} more clusters", self.clusters - REPORTED);
             violations.add(operation, Some(key), reason.clone(), Finding::new(Pointer::root(), message));
         }
     }

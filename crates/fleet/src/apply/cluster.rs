@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::secrets;
-use crate::document::{
-    Cluster, Component, ComponentOverrides, ComponentPatches, Delivery, PATCHES, Reference,
-};
+use crate::document::{Cluster, Component, ComponentOverrides, ComponentPatches, Delivery, Reference};
+use crate::finding::Finding;
 use crate::grammar;
-use crate::ids::{Id, Key, PLATFORM_COMPONENTS};
+use crate::ids::{Id, Key, PATCHES, PLATFORM_COMPONENTS};
 use crate::kind::{Kind, Shape};
 use crate::pointer::Pointer;
-use crate::rejection::Finding;
 use crate::state::State;
 use crate::values;
 
@@ -109,7 +107,7 @@ pub(super) fn override_findings(
             let at = Pointer::to(name).item(n);
             findings.extend(found.into_iter().map(|Finding { pointer, message }| {
                 Finding::new(
-                    Pointer::parsed(&format!("{at}{pointer}")),
+                    at.then(&pointer),
                     format!("with the overrides of `{}`: {message}", reference.id),
                 )
             }));

@@ -6,15 +6,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::normalise::normalise;
+use super::poison::find_poison;
 use super::{MAX_CLUSTER, MAX_DOCUMENT, check};
-use crate::canonical::{self, Canonical};
+use crate::canonical::Canonical;
 use crate::commit::Change;
-use crate::document::{Cluster, Interner, Kept, PATCHES, Tombstone, normalise};
+use crate::document::{Cluster, Interner, Kept, Tombstone};
+use crate::finding::Finding;
 use crate::guard::Named;
-use crate::ids::{CLUSTERS, CommitId, KINDS, Key, Revision};
+use crate::ids::{CLUSTERS, CommitId, KINDS, Key, PATCHES, Revision};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
-use crate::rejection::{Finding, REPORTED_DOCUMENTS, Reason, Rejection, Violations};
+use crate::rejection::{REPORTED, Reason, Rejection, Violations};
 use crate::state::{Entry, Served, Stamp, State, Step, decode};
 use crate::transaction::Operation;
 
@@ -74,7 +77,7 @@ pub(super) struct Warnings {
 
 impl Warnings {
     pub(super) fn push(&mut self, warning: String) {
-        if self.first.len() < REPORTED_DOCUMENTS {
+        if self.first.len() < REPORTED {
             self.first.push(warning);
         } else {
             self.more += 1;
@@ -219,7 +222,7 @@ impl<'a> Draft<'a> {
             schema.check(&document, &mut found);
         }
         let Value::Object(map) = document else { unreachable!("it is an object") };
-        canonical::find_poison(&map, &mut found);
+        find_poison(&map, &mut found);
         self.check_identity(kind, &key, &map, &mut found);
         let mut findings: Vec<_> = found.into_iter().map(|finding| (Reason::Invalid, finding)).collect();
         let spare = match kept {

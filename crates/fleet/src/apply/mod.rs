@@ -4,7 +4,9 @@
 mod check;
 mod cluster;
 mod draft;
+mod normalise;
 mod operations;
+mod poison;
 mod secrets;
 
 use crate::commit::{Change, Commit, Origin};

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::draft::Draft;
-use crate::document::PATCHES;
-use crate::ids::{CLUSTERS, DECOMMISSIONED, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision};
+use crate::finding::Finding;
+use crate::ids::{
+    CLUSTERS, DECOMMISSIONED, Id, KINDS, Key, KindName, PATCHES, PLATFORM_COMPONENTS, Revision,
+};
 use crate::kind::{Kind, Shape};
 use crate::patch::{Patch, SpeltOut};
 use crate::pointer::Pointer;
-use crate::rejection::{Finding, Reason};
+use crate::rejection::Reason;
 use crate::transaction::{Operation, Target};
 
 pub(super) fn run(draft: &mut Draft<'_>, n: usize, operation: &Operation) {
@@ -53,15 +55,15 @@ fn invalid(key: Option<&Key>, message: impl Into<String>) -> Refusal {
     refuse(key, Reason::Invalid, Pointer::root(), message)
 }
 
-fn missing(key: &Key, message: impl Into<String>) -> Refusal {
-    refuse(Some(key), Reason::Missing, Pointer::root(), message)
+fn missing(key: Option<&Key>, message: impl Into<String>) -> Refusal {
+    refuse(key, Reason::Missing, Pointer::root(), message)
 }
 
 /// The kind of that name, held apart from the draft so that both can be used.
 fn kind_of(draft: &Draft<'_>, name: &str) -> Result<std::sync::Arc<Kind>, Refusal> {
     let unknown = || {
         let known = draft.kinds.iter().map(|kind| kind.name().as_str()).collect::<Vec<_>>().join(", ");
-        missing(&Key::new(KINDS, name), format!("there is no kind `{name}`; there are {known}"))
+        missing(Some(&Key::new(KINDS, name)), format!("there is no kind `{name}`; there are {known}"))
     };
     draft.kinds.get(name).cloned().ok_or_else(unknown)
 }
@@ -130,7 +132,7 @@ fn put(
 /// The document is there, at the expected revision.
 fn require(draft: &Draft<'_>, kind: &Kind, key: &Key, expect: Option<Revision>) -> Done {
     if !draft.exists(key) {
-        return Err(missing(key, format!("there is no {} `{}`", kind.singular(), key.id)));
+        return Err(missing(Some(key), format!("there is no {} `{}`", kind.singular(), key.id)));
     }
     let now = draft.before.document_revision(key);
     match (expect, now) {
@@ -138,6 +140,12 @@ fn require(draft: &Draft<'_>, kind: &Kind, key: &Key, expect: Option<Revision>) 
             let message =
                 format!("`{key}` is at revision {now}, not {expected}; read it again and decide anew");
             Err(refuse(Some(key), Reason::Stale { now }, Pointer::root(), message))
+        }
+        (Some(expected), None) => {
+            let message = format!(
+                "`{key}` is made in this very transaction and has no revision yet; do not expect {expected}"
+            );
+            Err(invalid(Some(key), message))
         }
         _ => Ok(()),
     }
@@ -161,7 +169,7 @@ fn targets(draft: &Draft<'_>, kind: &Kind, target: &Target) -> Result<(Vec<Key>,
                 let key = Key::new(CLUSTERS, "");
                 return Err(Refusal {
                     key: None,
-                    ..missing(&key, format!("no cluster matches `{selector}`"))
+                    ..missing(Some(&key), format!("no cluster matches `{selector}`"))
                 });
             }
             Ok((keys, false))
@@ -257,7 +265,6 @@ fn on_references(
     let cluster_kind = kind_of(draft, CLUSTERS)?;
     let (keys, spelt_by_id) = targets(draft, &cluster_kind, clusters)?;
     let mut hits = 0;
-    let first = keys[0].clone();
     for key in keys {
         let touched = |member: &str| {
             member == kind.name().as_str() || (member == PATCHES && kind.shape() == Shape::Component)
@@ -271,15 +278,16 @@ fn on_references(
         }
     }
     if hits == 0 {
-        let message = match clusters {
+        let singular = kind.singular();
+        return Err(match clusters {
             Target::One { id: cluster, .. } => {
-                format!("the cluster `{cluster}` has no {} `{id}`", kind.singular())
+                let key = Key::new(CLUSTERS, cluster);
+                missing(Some(&key), format!("the cluster `{cluster}` has no {singular} `{id}`"))
             }
             Target::Selected(selector) => {
-                format!("no cluster that matches `{selector}` has the {} `{id}`", kind.singular())
+                missing(None, format!("no cluster that matches `{selector}` has the {singular} `{id}`"))
             }
-        };
-        return Err(missing(&first, message));
+        });
     }
     Ok(())
 }
@@ -310,7 +318,7 @@ fn assign(
             None,
             Reason::Invalid,
             Pointer::to("id"),
-            format!("must be `{id}`, as in the path, or absent"),
+            format!("must be `{id}`, the reference that the operation is about, or absent"),
         ));
     }
     reference.insert("id".to_owned(), id.into());
@@ -339,13 +347,15 @@ fn patch_reference(
     on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
         let Some(at) = at else { return Ok(false) };
         let Some(reference) = list_of(map, &kind)[at].as_object_mut() else { return Ok(false) };
-        let refused = |finding| Refusal { key: Some(key.clone()), reason: Reason::Invalid, finding };
+        let place = Pointer::to(kind.name().as_str()).item(at);
+        let refused =
+            |Finding { pointer, message }| refuse(Some(key), Reason::Invalid, place.then(&pointer), message);
         patch.change(reference, &[]).map_err(refused)?;
         if reference.get("id").is_some_and(|inside| *inside != id) {
             return Err(refuse(
                 Some(key),
                 Reason::Invalid,
-                Pointer::to("id"),
+                place.join("id"),
                 "the `id` of a reference cannot be changed",
             ));
         }
@@ -393,7 +403,7 @@ fn drop_patches(draft: &mut Draft<'_>, key: &Key, map: &mut Map<String, Value>, 
 fn forget(draft: &mut Draft<'_>, n: usize, dns: &str) -> Done {
     let key = Key::new(DECOMMISSIONED, dns);
     if draft.before.tombstone(dns).is_none() {
-        return Err(missing(&key, format!("no cluster with the DNS name `{dns}` was decommissioned")));
+        return Err(missing(Some(&key), format!("no cluster with the DNS name `{dns}` was decommissioned")));
     }
     draft.delete(n, key);
     Ok(())

@@ -13,9 +13,9 @@ use super::encode::{Wanted, encode};
 use super::patches::Patches;
 use super::{Fields, Interner, require_text, take, take_flag, take_text};
 use crate::canonical::Canonical;
-use crate::ids::{Dns, Id, KindName, PLATFORM_COMPONENTS};
+use crate::finding::Finding;
+use crate::ids::{Dns, Id, KindName, PATCHES, PLATFORM_COMPONENTS};
 use crate::kind::{Kinds, Shape};
-use crate::rejection::Finding;
 
 /// A reference to a document, and what this cluster overrides of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,9 +52,6 @@ impl Reference<ComponentOverrides> {
         self.overrides.as_ref()?.depends_on.as_deref()
     }
 }
-
-/// The member of a cluster's document that holds its patches.
-pub(crate) const PATCHES: &str = "patches";
 
 /// Parts of a cluster's document that a change does not touch, of its reference arrays and its patches: they are taken over as they
 /// are, without being taken apart and put together again.
@@ -215,6 +212,12 @@ impl Cluster {
         at.map_or(&[], |at| &self.references[at].1)
     }
 
+    /// Its reference to a document of a kind other than components.
+    pub fn reference(&self, kind: &str, id: &str) -> Option<&Reference<Fields>> {
+        let references = self.references_to(kind);
+        references.binary_search_by(|reference| reference.id.as_str().cmp(id)).ok().map(|at| &references[at])
+    }
+
     /// Its reference to a component.
     pub fn component(&self, id: &str) -> Option<&Reference<ComponentOverrides>> {
         self.components
@@ -235,7 +238,7 @@ impl Cluster {
         if kind == PLATFORM_COMPONENTS {
             return self.component(id.as_str()).map(Reference::enabled);
         }
-        self.references_to(kind).binary_search_by(|reference| reference.id.cmp(id)).is_ok().then_some(true)
+        self.reference(kind, id.as_str()).map(|_| true)
     }
 
     /// Whether it refers to a document, as a reference or as a dependency that it sets itself.
@@ -248,7 +251,7 @@ impl Cluster {
                         .iter()
                         .any(|r| r.own_dependencies().is_some_and(|ids| ids.iter().any(|d| d.as_str() == id)))
             }
-            _ => self.references_to(kind).binary_search_by(|reference| reference.id.as_str().cmp(id)).is_ok(),
+            _ => self.reference(kind, id).is_some(),
         }
     }
 

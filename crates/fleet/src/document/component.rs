@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::{Fields, Interner, require_text, take, take_flag, take_text};
+use crate::finding::Finding;
 use crate::fragment::ComponentFragment;
 use crate::ids::{Id, PLATFORM_COMPONENTS};
-use crate::rejection::Finding;
 
 /// How a component is installed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::{Fields, Interner, require_text};
+use crate::finding::Finding;
 use crate::fragment::DefinitionFragment;
 use crate::ids::Id;
 use crate::kind::Kind;
-use crate::rejection::Finding;
 
 /// An id and fields, with its input ready to be sent.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Fields;
-use super::cluster::{Cluster, ComponentOverrides, PATCHES, Reference};
+use super::cluster::{Cluster, ComponentOverrides, Reference};
 use super::patches::Patches;
 use crate::canonical;
-use crate::ids::{Id, PLATFORM_COMPONENTS};
+use crate::ids::{Id, PATCHES, PLATFORM_COMPONENTS};
 
 /// Which members of the document are written.
 pub(super) struct Wanted<'a> {

@@ -8,26 +8,24 @@ mod definition;
 mod encode;
 mod fields;
 mod interner;
-mod normalise;
 mod patches;
 mod tombstone;
 
 use serde_json::{Map, Value};
 
+pub(crate) use cluster::Kept;
 pub use cluster::{Cluster, ComponentOverrides, Labels, Reference, References};
-pub(crate) use cluster::{Kept, PATCHES};
 pub use component::{Component, Delivery};
 pub use definition::Definition;
 pub use fields::Fields;
 pub(crate) use interner::Interner;
-pub(crate) use normalise::normalise;
 pub(crate) use patches::ComponentPatches;
 pub use tombstone::Tombstone;
 
+use crate::finding::Finding;
 use crate::hash::Hash;
 use crate::ids::{Revision, Uid};
 use crate::pointer::Pointer;
-use crate::rejection::Finding;
 
 /// A document and what the ledger says of it.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,7 +63,8 @@ fn take_text(map: &mut Map<String, Value>, name: &str) -> Result<Option<Box<str>
 }
 
 fn require_text(map: &mut Map<String, Value>, name: &str) -> Result<Box<str>, Finding> {
-    take_text(map, name)?.ok_or_else(|| Finding::new(Pointer::to(name), "is required and missing"))
+    take_text(map, name)?
+        .ok_or_else(|| Finding::new(Pointer::to(name), format!("`{name}` is required and missing")))
 }
 
 fn take_flag(map: &mut Map<String, Value>, name: &str) -> Result<Option<bool>, Finding> {

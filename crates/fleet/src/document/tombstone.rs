@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::require_text;
 use crate::canonical::Canonical;
+use crate::finding::Finding;
 use crate::ids::{DECOMMISSIONED, Dns, Id, Key, Uid};
 use crate::pointer::Pointer;
-use crate::rejection::Finding;
 
 /// A decommission record.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,16 +4,18 @@ use serde_json::{Map, Value, json};
 
 use super::{GuardClass, Kind, Property, Shape};
 use crate::canonical;
+use crate::finding::Finding;
 use crate::ids::{CLUSTERS, DECOMMISSIONED, KINDS, KindName, PLATFORM_COMPONENTS};
 use crate::schema::Schema;
 
-/// Names that a kind cannot have: fixed routes, and what stands beside `{ref}` under a cluster.
-const TAKEN: [&str; 20] = [
+/// Names that a kind cannot have: fixed routes, what stands beside `{ref}` under a cluster, and key spaces of the ledger.
+const TAKEN: [&str; 21] = [
     KINDS,
     DECOMMISSIONED,
     "api",
     "batch",
     "changes",
+    "credentials",
     "diff",
     "explain",
     "feed",
@@ -66,45 +68,26 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
         );
     }
     if TAKEN.contains(&name) {
-        problems.push(format!("`{name}` is the name of a fixed route"));
+        problems.push(format!("`{name}` is taken by the service itself"));
     }
     let flux = file.get("metadata").and_then(|metadata| metadata.get("x-flux"));
+    problems.extend(flux.into_iter().flat_map(flux_problems));
     let text = |field: &str| flux.and_then(|flux| flux.get(field)?.as_str());
     let expected = match name {
         CLUSTERS => Shape::Cluster,
         PLATFORM_COMPONENTS => Shape::Component,
         _ => Shape::Definition,
     };
-    let shape = match text("shape") {
-        Some("cluster") => Shape::Cluster,
-        Some("component") => Shape::Component,
-        None | Some("definition") => Shape::Definition,
-        Some(other) => {
-            problems.push(format!(
-                "`metadata.x-flux.shape` must be cluster, component or definition, not `{other}`"
-            ));
-            expected
-        }
-    };
-    if shape != expected {
-        problems.push(format!(
-            "`metadata.x-flux.shape` of `{name}` must be {}",
-            format!("{expected:?}").to_lowercase()
-        ));
+    if text("shape").unwrap_or("definition") != expected.as_str() {
+        problems.push(format!("`metadata.x-flux.shape` of `{name}` must be {}", expected.as_str()));
     }
-    let guard = match text("guard") {
-        Some("each") => GuardClass::Each,
-        None => GuardClass::Ordinary,
-        Some(other) => {
-            problems.push(format!("`metadata.x-flux.guard` must be `each` or absent, not `{other}`"));
-            GuardClass::Ordinary
-        }
-    };
+    let guard = if text("guard") == Some("each") { GuardClass::Each } else { GuardClass::Ordinary };
     let reserved =
         flux.and_then(|flux| flux.get("reserved")?.as_array()).map(Vec::as_slice).unwrap_or_default();
     let reserved = reserved.iter().filter_map(|pattern| Some(pattern.as_str()?.to_owned())).collect();
     let reserved_because = text("reserved_because").unwrap_or("the kind's file says so").to_owned();
-    let singular = text("singular").unwrap_or_else(|| name.strip_suffix('s').unwrap_or(name)).into();
+    let singular = text("singular").map_or_else(|| singular(name), str::to_owned).into();
+    let shape = expected;
 
     let Some(items) =
         file.get("schema").and_then(|schema| schema.get("items")).filter(|items| items.is_object())
@@ -115,8 +98,10 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
     let empty = Map::new();
     let declared = items.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let properties = read_properties(shape, declared, problems);
-    if !items.get("required").and_then(Value::as_array).is_some_and(|names| names.contains(&json!("id"))) {
-        problems.push("`schema.items.required` must name `id`".to_owned());
+    let required = items.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    for name in core_required(shape).iter().filter(|name| !required.contains(&json!(name))) {
+        problems
+            .push(format!("`schema.items.required` must name `{name}`: the service cannot do without it"));
     }
     let mut closed = items.clone();
     closed["additionalProperties"] = json!(false);
@@ -130,6 +115,44 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
     let path = name.replace('_', "-").into();
     let name = KindName::from(name);
     Some(Kind { name, path, singular, shape, guard, reserved, reserved_because, properties, file, schema })
+}
+
+/// What is wrong with our own part of the file. A misspelt `guard` would silently protect nothing.
+fn flux_problems(flux: &Value) -> Vec<String> {
+    let schema = Schema::compile(json!({
+        "type": "object",
+        "properties": {
+            "shape": {"enum": ["cluster", "component", "definition"]},
+            "singular": {"type": "string", "minLength": 1},
+            "guard": {"const": "each"},
+            "reserved": {"type": "array", "items": {"type": "string", "minLength": 1}},
+            "reserved_because": {"type": "string"},
+        },
+        "additionalProperties": false,
+    }));
+    let mut findings = Vec::new();
+    schema.expect("it is a constant").check(flux, &mut findings);
+    let tell = |finding: Finding| {
+        format!("`metadata.x-flux{}`: {}", finding.pointer.as_str().replace('/', "."), finding.message)
+    };
+    findings.into_iter().map(tell).collect()
+}
+
+/// What one document of a kind is called, if the file does not say.
+fn singular(name: &str) -> String {
+    match name.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => name.strip_suffix('s').unwrap_or(name).to_owned(),
+    }
+}
+
+/// Fields without which the typed core cannot represent a document.
+fn core_required(shape: Shape) -> &'static [&'static str] {
+    match shape {
+        Shape::Cluster => &["id", "cluster_name", "cluster_dns", "environment"],
+        Shape::Component => &["id", "component_path", "oci_url", "oci_tag"],
+        Shape::Definition => &["id"],
+    }
 }
 
 fn read_properties(
@@ -216,7 +239,7 @@ pub(super) mod tests {
             .expect("good");
         assert_eq!(
             (kind.path(), kind.singular(), kind.guard()),
-            ("network-policies", "network_policie", GuardClass::Each)
+            ("network-policies", "network_policy", GuardClass::Each)
         );
     }
 
@@ -229,10 +252,10 @@ pub(super) mod tests {
             "schema": {"items": {"properties": {"provider": {"type": "string"}, "x": {}}, "required": ["x"]}},
         }));
         let starts = [
-            "`batch` is the name of a fixed route",
+            "`batch` is taken by the service itself",
             "`metadata.x-flux.shape` of `batch` must be definition",
-            "`metadata.x-flux.guard` must be `each` or absent, not `all`",
-            "`schema.items.properties.component_path` must be there, of type string",
+            "`metadata.x-flux.guard`: must be \"each\", not \"all\"",
+            "`schema.items.required` must name `id`",
         ];
         for start in starts {
             assert!(found.iter().any(|problem| problem.starts_with(start)), "{start} in {found:#?}");
@@ -255,5 +278,39 @@ pub(super) mod tests {
         );
         assert!(Kind::parse("[]").is_err());
         assert!(Kind::parse("{").is_err());
+    }
+
+    #[test]
+    fn a_misspelt_protection_is_not_silently_none() {
+        let of = |flux: Value| problems(&json!({"metadata": {"x-flux": flux}}));
+        for flux in [
+            json!({"gaurd": "each"}),
+            json!({"guard": true}),
+            json!({"reserved": "kube-*"}),
+            json!({"reserved": [7]}),
+            json!({"shape": 7}),
+        ] {
+            assert!(!of(flux.clone()).is_empty(), "{flux}");
+        }
+        assert_eq!(
+            of(json!({"gaurd": "each"})),
+            [
+                "`metadata.x-flux.gaurd`: unknown field `gaurd`; known are guard, reserved, reserved_because, shape, singular"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_the_core_cannot_do_without_stays_required() {
+        let shipped =
+            Kind::shipped().into_iter().find(|kind| kind.name().as_str() == "clusters").expect("shipped");
+        let mut file = Value::Object(shipped.file().clone());
+        file["schema"]["items"]["required"] = json!(["id"]);
+        let bad = Kind::parse(&file.to_string()).expect_err("too little is required");
+        assert_eq!(bad.problems.len(), 3);
+        assert_eq!(
+            bad.problems[0],
+            "`schema.items.required` must name `cluster_name`: the service cannot do without it"
+        );
     }
 }

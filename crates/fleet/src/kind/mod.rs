@@ -32,6 +32,17 @@ pub enum Shape {
     Definition,
 }
 
+impl Shape {
+    /// The word for it in kind files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Component => "component",
+            Self::Definition => "definition",
+        }
+    }
+}
+
 /// How the guard counts the removal of an input of this kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GuardClass {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{BadKind, Kind, Shape};
-use crate::document::PATCHES;
-use crate::ids::{CLUSTERS, KindName};
+use crate::ids::{CLUSTERS, KindName, PATCHES};
 use crate::schema::Schema;
 
 /// All kinds in force, and the cluster's schema that follows from them: one reference array for each kind but itself.

@@ -108,9 +108,8 @@ impl State {
         let Some(hash) = self.hash_of(key) else { return };
         self.sum.remove(hash);
         match key.kind.as_str() {
-            KINDS => {
-                Arc::make_mut(&mut self.kind_entries).remove(key.id.as_str());
-            }
+            // Refused before it comes here.
+            KINDS => {}
             DECOMMISSIONED => {
                 self.served.remove_mut(key.id.as_str());
             }

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::canonical::Canonical;
 use crate::document::{Cluster, Component, Definition, Interner, Kept, Tombstone};
+use crate::finding::Finding;
 use crate::ids::{DECOMMISSIONED, Key};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
-use crate::rejection::Finding;
 
 /// A document in the form that its kind gives it.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,6 +51,11 @@ pub(crate) fn decode(
     kept: Option<&Kept>,
     names: &mut Interner<'_>,
 ) -> Result<Entry, Finding> {
+    // Tables are keyed by what a document says of itself, digests by the key: they must not differ.
+    let own = map.get(if key.kind.as_str() == DECOMMISSIONED { "dns" } else { "id" });
+    if own.is_some_and(|own| *own != key.id.as_str()) {
+        return Err(Finding::new(Pointer::root(), "it is recorded under another id than it has"));
+    }
     match key.kind.as_str() {
         DECOMMISSIONED => Tombstone::decode(map).map(Entry::Tombstone),
         name => {

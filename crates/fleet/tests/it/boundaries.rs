@@ -69,9 +69,7 @@ fn an_answer_of_921_600_bytes_is_accepted_and_one_more_is_not() {
     assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
     let message = &rejection.violations()[0].message;
     assert!(
-        message.starts_with(
-            "on the cluster `holder`: the tinies of the cluster `holder` would be 20 inputs and 921601 bytes"
-        ),
+        message.starts_with("the tinies of the cluster `holder` would be 20 inputs and 921601 bytes"),
         "{message}"
     );
     // And through the cluster: an override.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fleet::{
-    Answer, Applied, CommitId, Kind, Operation, Origin, Patch, Policy, Rejection, RemovalsDigest, State,
-    Target, Timestamp, Transaction, apply, render,
+    Answer, Applied, Commit, CommitId, Kind, Operation, Origin, Patch, Policy, Rejection, RemovalsDigest,
+    State, Target, Timestamp, Transaction, apply, render,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +13,9 @@ pub(crate) struct Fleet {
     pub(crate) state: State,
     pub(crate) policy: Policy,
     pub(crate) now: i64,
-    commits: u128,
+    /// Every commit so far.
+    pub(crate) commits: Vec<Commit>,
+    transactions: u128,
 }
 
 pub(crate) fn origin(commit: u128, time: i64) -> Origin {
@@ -29,8 +31,13 @@ pub(crate) fn origin(commit: u128, time: i64) -> Origin {
 impl Fleet {
     /// The shipped kinds and nothing else.
     pub(crate) fn empty() -> Self {
-        let mut fleet =
-            Self { state: State::empty(), policy: Policy::default(), now: 1_800_000_000_000, commits: 0 };
+        let mut fleet = Self {
+            state: State::empty(),
+            policy: Policy::default(),
+            now: 1_800_000_000_000,
+            commits: Vec::new(),
+            transactions: 0,
+        };
         fleet.accept(Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect());
         fleet
     }
@@ -77,14 +84,15 @@ impl Fleet {
     }
 
     fn transaction(&mut self, operations: Vec<Operation>, confirm: Option<RemovalsDigest>) -> Transaction {
-        self.commits += 1;
-        Transaction { operations, confirm, origin: origin(self.commits, self.now) }
+        self.transactions += 1;
+        Transaction { operations, confirm, origin: origin(self.transactions, self.now) }
     }
 
     pub(crate) fn try_apply(&mut self, operations: Vec<Operation>) -> Result<Applied, Rejection> {
         let transaction = self.transaction(operations, None);
         let result = apply(&self.state, &self.policy, &transaction);
         if let Ok(applied) = &result {
+            self.commits.extend(applied.commit.clone());
             self.state = applied.next.clone();
         }
         result
@@ -126,6 +134,7 @@ impl Fleet {
         let transaction = self.transaction(operations, Some(confirmation.digest));
         let applied = apply(&self.state, &self.policy, &transaction)
             .unwrap_or_else(|rejection| panic!("{rejection:#?}"));
+        self.commits.extend(applied.commit.clone());
         self.state = applied.next.clone();
         applied
     }

@@ -101,7 +101,7 @@ fn a_put_that_leaves_one_out_is_stopped_and_goes_through_when_confirmed() {
     body["namespaces"] = json!([{"id": "team-a"}, {"id": "team-b"}]);
     assert_eq!(
         because(&mut fleet, vec![put("clusters", "dev-1", body.clone())]),
-        "1 removals were not asked for by name, on `dev-1`"
+        "1 removal was not asked for by name, on `dev-1`"
     );
     let applied = fleet.confirm(vec![put("clusters", "dev-1", body)]);
     let tally = applied.commit.expect("a commit").removals;
@@ -153,7 +153,7 @@ fn a_changed_environment_moves_what_follows_it() {
 }
 
 #[test]
-fn a_emptying_a_kind_of_a_cluster_needs_a_confirmation() {
+fn rule_a_emptying_a_kind_of_a_cluster_needs_a_confirmation() {
     let mut fleet = wide(&["a"], 2, 1);
     fleet.accept(vec![unassign("a", "namespaces", "n00")]);
     assert_eq!(
@@ -165,7 +165,7 @@ fn a_emptying_a_kind_of_a_cluster_needs_a_confirmation() {
 }
 
 #[test]
-fn b_removing_three_and_more_than_half_needs_a_confirmation() {
+fn rule_b_removing_three_and_more_than_half_needs_a_confirmation() {
     let three = |fleet: &mut Fleet| {
         fleet.try_apply(vec![disable("a", "c00"), disable("a", "c01"), disable("a", "c02")])
     };
@@ -179,7 +179,7 @@ fn b_removing_three_and_more_than_half_needs_a_confirmation() {
 }
 
 #[test]
-fn c_removing_on_more_than_three_clusters_needs_a_confirmation() {
+fn rule_c_removing_on_more_than_three_clusters_needs_a_confirmation() {
     let names = ["a", "b", "c", "d"];
     let on = |count: usize| names[..count].iter().map(|id| disable(id, "c00")).collect::<Vec<_>>();
     let mut fleet = wide(&names, 9, 0);
@@ -190,14 +190,14 @@ fn c_removing_on_more_than_three_clusters_needs_a_confirmation() {
 }
 
 #[test]
-fn d_decommissioning_two_clusters_at_once_needs_a_confirmation() {
+fn rule_d_decommissioning_two_clusters_at_once_needs_a_confirmation() {
     let mut fleet = wide(&["a", "b", "c"], 5, 5);
     assert_eq!(
         because(&mut fleet, vec![delete("clusters", "a"), delete("clusters", "b")]),
         "2 clusters are decommissioned at once, the first of them `a`"
     );
     let by_selector = Operation::Delete { kind: "clusters".into(), target: selected("id=c") };
-    assert_eq!(because(&mut fleet, vec![by_selector]), "10 removals were not asked for by name, on `c`");
+    assert_eq!(because(&mut fleet, vec![by_selector]), "the decommission of `c` was not asked for by name");
     let applied = fleet.accept(vec![delete("clusters", "a")]);
     assert_eq!(applied.removals.decommissions.len(), 1);
     assert_eq!(applied.removals.inputs.len(), 10);
@@ -214,11 +214,14 @@ fn an_empty_cluster_is_not_decommissioned_by_a_selector_without_confirmation() {
     let mut fleet = Fleet::empty();
     fleet.accept(vec![create("clusters", cluster("bare"))]);
     let by_selector = Operation::Delete { kind: "clusters".into(), target: selected("id=bare") };
-    assert_eq!(because(&mut fleet, vec![by_selector]), "0 removals were not asked for by name, on `bare`");
+    assert_eq!(
+        because(&mut fleet, vec![by_selector]),
+        "the decommission of `bare` was not asked for by name"
+    );
 }
 
 #[test]
-fn e_the_eleventh_deletion_of_an_hour_needs_a_confirmation() {
+fn rule_e_the_eleventh_deletion_of_an_hour_needs_a_confirmation() {
     let mut fleet = wide(&["a"], 1, 30);
     for n in 0..10 {
         fleet.now += 1000;
@@ -244,7 +247,7 @@ fn e_the_eleventh_deletion_of_an_hour_needs_a_confirmation() {
 }
 
 #[test]
-fn e_the_fifty_first_ordinary_removal_of_an_hour_needs_a_confirmation() {
+fn rule_e_the_fifty_first_ordinary_removal_of_an_hour_needs_a_confirmation() {
     let mut fleet = wide(&["a"], 60, 1);
     for n in 0..50 {
         fleet.accept(vec![disable("a", &format!("c{n:02}"))]);

@@ -53,7 +53,9 @@ fn the_canary_as_an_rfc_6902_patch_is_no_list_of_operations() {
     let mut fleet = Fleet::small();
     assert_eq!(
         fleet.complaints(vec![json_patch("clusters", "dev-1", canary())]),
-        [": a JSON patch is an array of operations"]
+        [
+            ": a JSON patch is an array of operations, not {\"platform_components\":[{\"component_path\":\"observability/gra…"
+        ]
     );
 }
 
@@ -160,7 +162,7 @@ fn a_strategic_patch_merges_creates_deletes_and_clears_by_id() {
 fn odd_strategic_patches_are_refused_in_words() {
     let mut fleet = Fleet::small();
     let mut complaint = |body| fleet.complaints(vec![strategic("clusters", "dev-1", body)]).remove(0);
-    assert_eq!(complaint(json!([])), ": a merge patch is an object");
+    assert_eq!(complaint(json!([])), ": a patch that merges is an object, not []");
     assert_eq!(
         complaint(json!({"namespaces": [{"labels": {}}]})),
         "/namespaces/0/id: each item of the patch names the reference that it is about by `id`"
@@ -228,7 +230,10 @@ fn one_reference_is_set_merged_into_and_removed() {
         id: "team-a".into(),
         patch: Patch::Merge(json!({"id": "team-b"})),
     };
-    assert_eq!(fleet.complaints(vec![renamed]), ["/id: the `id` of a reference cannot be changed"]);
+    assert_eq!(
+        fleet.complaints(vec![renamed]),
+        ["/namespaces/0/id: the `id` of a reference cannot be changed"]
+    );
 }
 
 #[test]

@@ -7,9 +7,10 @@ use fleet::{
 };
 use serde_json::json;
 
+/// A fleet, and every commit that made it.
 fn history() -> (Fleet, Vec<Commit>) {
     let mut fleet = Fleet::small();
-    let mut commits = Vec::new();
+    let mut commits = fleet.commits.clone();
     for operations in [
         vec![strategic(
             "clusters",
@@ -48,10 +49,8 @@ fn forged(state: &State, after: &State, changes: Vec<Change>) -> Commit {
 #[test]
 fn replay_arrives_where_apply_did() {
     let (fleet, commits) = history();
-    let start = Fleet::small();
-    assert_eq!(start.state, Fleet::small().state, "the same operations give the same state");
     let replayed =
-        commits.iter().fold(start.state, |state, commit| state.replay(commit).expect("it follows"));
+        commits.iter().fold(State::empty(), |state, commit| state.replay(commit).expect("it follows"));
     assert_eq!(replayed, fleet.state);
     assert_eq!(replayed.head(), commits.last().expect("some").at);
 }
@@ -72,7 +71,8 @@ fn a_tombstone_that_a_new_cluster_replaces_leaves_the_digest_too() {
 #[test]
 fn replay_refuses_what_does_not_follow_or_was_changed_on_the_way() {
     let (_, commits) = history();
-    let state = Fleet::small().state;
+    let (start, commits) = commits.split_at(Fleet::small().commits.len());
+    let state = start.iter().fold(State::empty(), |state, commit| state.replay(commit).expect("it follows"));
     assert_eq!(state.replay(&commits[1]).expect_err("skips one"), Diverged::Position);
     let next = state.replay(&commits[0]).expect("follows");
     assert_eq!(next.replay(&commits[0]).expect_err("twice"), Diverged::Position);
@@ -112,11 +112,11 @@ fn replay_accepts_documents_that_todays_rules_refuse() {
         |kind: &str, id: &str, body: &str| Change::new(Key::new(kind, id), Some(Canonical::stored(body)));
     let changes = vec![change("clusters", "old", cluster), change("namespaces", "kube-Strange", strange)];
     // The digest that they make is found by loading them beside what is there.
-    let rows: Vec<Row> = rows(&fleet.state)
+    let all: Vec<Row> = store(&fleet.commits)
         .into_iter()
         .chain(changes.iter().map(|change| row(change.key().clone(), change.after().expect("a put"))))
         .collect();
-    let after = load(&fleet.state, rows, None).expect("they load");
+    let after = load(&fleet.state, all, None).expect("they load");
     let commit = forged(&fleet.state, &after, changes);
     fleet.state = fleet.state.replay(&commit).expect("it is followed");
     assert_eq!(
@@ -152,40 +152,18 @@ fn row(key: Key, body: &Canonical) -> Row {
     Row { uid: Uid(1), revision: Revision(1), body: body.clone(), key }
 }
 
-/// The documents at head, as a store would have them.
-fn rows(state: &State) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for kind in state.kinds().iter() {
-        let body = Canonical::stored(serde_json::to_string(kind.file()).expect("JSON"));
-        rows.push(Row {
-            uid: Uid(0),
-            revision: Revision(1),
-            key: Key::new(KINDS, kind.name().as_str()),
-            body,
-        });
-        for id in state.ids(kind.name().as_str()) {
-            let key = Key { kind: kind.name().clone(), id: id.clone() };
-            let (map, revision) = state.document(kind.name().as_str(), id.as_str()).expect("listed");
-            let body = Canonical::stored(serde_json::to_string(&map).expect("JSON"));
-            let uid = state
-                .cluster(id.as_str())
-                .filter(|_| kind.name().as_str() == "clusters")
-                .map_or(Uid(0), |cluster| cluster.uid);
-            rows.push(Row { key, body, revision, uid });
+/// The rows of a store after some commits.
+fn store(commits: &[Commit]) -> Vec<Row> {
+    let mut rows: std::collections::BTreeMap<Key, Row> = std::collections::BTreeMap::new();
+    for commit in commits {
+        for change in &commit.changes {
+            match Row::after(rows.get(change.key()), commit, change) {
+                Some(row) => rows.insert(change.key().clone(), row),
+                None => rows.remove(change.key()),
+            };
         }
     }
-    for tombstone in state.tombstones() {
-        let doc = &tombstone.doc;
-        let body =
-            json!({"dns": doc.dns.as_str(), "id": doc.id.as_str(), "uid": doc.uid.to_string()}).to_string();
-        rows.push(Row {
-            key: Key::new(fleet::DECOMMISSIONED, doc.dns.as_str()),
-            body: Canonical::stored(body),
-            revision: tombstone.revision,
-            uid: tombstone.uid,
-        });
-    }
-    rows
+    rows.into_values().collect()
 }
 
 /// Loads rows; against the digest of the state, or against whatever they come to.
@@ -201,7 +179,7 @@ fn load(state: &State, rows: Vec<Row>, digest: Option<Hash>) -> Result<State, Di
 #[test]
 fn a_loaded_state_serves_what_the_replayed_one_does() {
     let (fleet, _) = history();
-    let loaded = load(&fleet.state, rows(&fleet.state), Some(fleet.state.digest())).expect("it loads");
+    let loaded = load(&fleet.state, store(&fleet.commits), Some(fleet.state.digest())).expect("it loads");
     assert_eq!((loaded.head(), loaded.digest()), (fleet.state.head(), fleet.state.digest()));
     for (cluster, path) in [
         ("dev-1", "platform-components"),
@@ -232,7 +210,7 @@ fn a_loaded_state_serves_what_the_replayed_one_does() {
 #[test]
 fn an_edited_missing_or_added_row_is_noticed_at_load() {
     let (fleet, _) = history();
-    let good = rows(&fleet.state);
+    let good = store(&fleet.commits);
     let digest = Some(fleet.state.digest());
     for n in 0..good.len() {
         let mut missing = good.clone();
@@ -260,7 +238,7 @@ fn the_guard_remembers_the_last_hour_over_a_restart() {
     let mut fleet = Fleet::small();
     fleet.policy.deletions_per_hour = 1;
     let commit = fleet.accept(vec![unassign("dev-1", "namespaces", "team-c")]).commit.expect("a commit");
-    let rows = rows(&fleet.state);
+    let rows = store(&fleet.commits);
     let mut loader = Loader::new(rows.clone()).expect("kinds");
     for row in rows {
         loader.push(row).expect("rows");
@@ -283,7 +261,7 @@ fn a_kind_of_another_time_is_followed_though_it_could_not_be_brought_into_force_
     });
     assert!(Kind::parse(&file.to_string()).is_err(), "the name is a fixed route's");
     let body = Canonical::stored(file.to_string());
-    let all = rows(&fleet.state).into_iter().chain([row(Key::new(KINDS, "batch"), &body)]).collect();
+    let all = store(&fleet.commits).into_iter().chain([row(Key::new(KINDS, "batch"), &body)]).collect();
     let after = load(&fleet.state, all, None).expect("it loads");
     let commit = forged(&fleet.state, &after, vec![Change::new(Key::new(KINDS, "batch"), Some(body))]);
     fleet.state = fleet.state.replay(&commit).expect("it is followed");

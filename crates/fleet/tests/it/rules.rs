@@ -450,7 +450,7 @@ fn subjects_are_what_kubernetes_accepts() {
             json!({"id": "x", "role": "view", "subjects": subjects}),
         )])
     };
-    assert_contains(&complaints(json!([])), &["/subjects: must have at least 1 items"]);
+    assert_contains(&complaints(json!([])), &["/subjects: must have at least 1 item"]);
     assert_contains(
         &complaints(json!([{"kind": "Robot", "name": "r"}])),
         &["/subjects/0/kind: must be one of \"User\", \"Group\", \"ServiceAccount\", not \"Robot\""],
@@ -501,11 +501,11 @@ fn overrides_are_checked_by_the_schema_of_their_kind() {
     );
     assert_contains(
         &fleet.complaints(vec![assign("dev-1", "rolebindings", "viewers", json!({"subjects": []}))]),
-        &["/rolebindings/0/subjects: must have at least 1 items"],
+        &["/rolebindings/0/subjects: must have at least 1 item"],
     );
     assert_contains(
         &fleet.complaints(vec![assign("dev-1", "namespaces", "team-b", json!({"id": "team-c"}))]),
-        &["/id: must be `team-b`, as in the path, or absent"],
+        &["/id: must be `team-b`, the reference that the operation is about, or absent"],
     );
 }
 
@@ -921,4 +921,62 @@ fn warnings_about_many_clusters_are_sampled_and_counted() {
     }]);
     assert_eq!(applied.warnings.len(), 21);
     assert_eq!(applied.warnings[20], "and 10 more warnings like these");
+}
+
+#[test]
+fn a_summary_of_many_does_not_change_what_sort_of_refusal_it_is() {
+    let mut fleet = Fleet::empty();
+    let note = "x".repeat(46_000);
+    let mut operations = vec![tiny_kind(&json!({"note": {"type": "string"}}))];
+    operations.extend((0..20).map(|n| create("tinies", json!({"id": format!("t{n}"), "note": note}))));
+    operations.extend((0..25).map(|n| {
+        let mut body = cluster(&format!("c{n}"));
+        body["tinies"] = (0..19).map(|n| json!({"id": format!("t{n}")})).collect::<Value>();
+        create("clusters", body)
+    }));
+    fleet.accept(operations);
+    let default = "y".repeat(3000);
+    let rejection = fleet.reject(vec![tiny_kind(
+        &json!({"note": {"type": "string"}, "more": {"type": "string", "default": default}}),
+    )]);
+    assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
+    assert_eq!(rejection.violations().len(), 21);
+}
+
+#[test]
+fn a_revision_cannot_be_expected_of_what_the_same_transaction_makes() {
+    let mut fleet = Fleet::small();
+    let expected = fleet::Operation::Put {
+        kind: "namespaces".into(),
+        id: "new".into(),
+        body: json!({}),
+        expect: Some(fleet::Revision(7)),
+    };
+    let complaints = fleet.complaints(vec![create("namespaces", json!({"id": "new"})), expected]);
+    assert_contains(
+        &complaints,
+        &["`namespaces/new` is made in this very transaction and has no revision yet; do not expect 7"],
+    );
+}
+
+#[test]
+fn a_refused_patch_of_a_reference_points_into_the_cluster() {
+    let mut fleet = Fleet::small();
+    let patch = fleet::Patch::Json(json!([{"op": "remove", "path": "/labels/x"}]));
+    let one = fleet::Operation::PatchReference {
+        clusters: fleet::Target::one("dev-1"),
+        kind: "namespaces".into(),
+        id: "team-b".into(),
+        patch: patch.clone(),
+    };
+    let complaints = fleet.complaints(vec![one]);
+    assert!(complaints[0].starts_with("/namespaces/1/labels/x: item 0 of the patch:"), "{complaints:?}");
+    let none = fleet::Operation::PatchReference {
+        clusters: selected("id"),
+        kind: "rolebindings".into(),
+        id: "deployer".into(),
+        patch,
+    };
+    let rejection = fleet.reject(vec![none]);
+    assert_eq!((rejection.reason(), &rejection.violations()[0].key), (Some(&Reason::Missing), &None));
 }

@@ -1,16 +1,16 @@
-//! The one form that a document's meaning has.
+//! The one form that a document's meaning has: what every request is brought into before it is judged.
 
 use serde_json::{Map, Value};
 
-use super::cluster::PATCHES;
 use crate::canonical;
+use crate::finding::Finding;
+use crate::ids::PATCHES;
 use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
-use crate::rejection::Finding;
 
 /// Brings an object into the one form that its meaning has: no `null`, references and dependencies sorted, no empty
 /// reference array and no empty patches. Tells which references are there twice.
-pub(crate) fn normalise(
+pub(super) fn normalise(
     kind: &Kind,
     kinds: &Kinds,
     map: &mut Map<String, Value>,
