@@ -17,7 +17,7 @@ fn transaction(operation: Operation) -> Transaction {
         actor: "bench".into(),
         ..Origin::default()
     };
-    Transaction { operations: vec![operation], confirm: None, origin }
+    Transaction { operations: vec![operation], derived: false, confirm: None, origin }
 }
 
 fn patch(kind: &str, id: &str, body: Value) -> Transaction {

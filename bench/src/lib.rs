@@ -25,7 +25,7 @@ pub fn accept(state: &State, operations: Vec<Operation>) -> State {
     let commit = CommitId(u128::from(state.head().revision.0) + 1);
     let origin =
         Origin { commit, time: Timestamp(1_800_000_000_000), actor: "bench".into(), ..Origin::default() };
-    let transaction = Transaction { operations, confirm: None, origin };
+    let transaction = Transaction { operations, derived: false, confirm: None, origin };
     match apply(state, &Policy::default(), &transaction) {
         Ok(applied) => applied.next,
         Err(rejection) => panic!("a generated transaction was rejected: {rejection:#?}"),

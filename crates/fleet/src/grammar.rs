@@ -95,7 +95,7 @@ fn label_character(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
-fn label_key(text: &str) -> bool {
+pub(crate) fn label_key(text: &str) -> bool {
     qualified(text, dns_name)
 }
 
@@ -104,7 +104,7 @@ fn label_key_of_any_case(text: &str) -> bool {
     qualified(text, |prefix| dns_name(&prefix.to_ascii_lowercase()))
 }
 
-fn label_value(text: &str) -> bool {
+pub(crate) fn label_value(text: &str) -> bool {
     text.is_empty() || (text.len() <= 63 && ends_alphanumeric(text) && all(text, label_character))
 }
 
@@ -121,7 +121,7 @@ fn source_url(text: &str) -> bool {
     dns_name(&host.to_ascii_lowercase())
         && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
         && match path {
-            None => true,
+            None => text.starts_with("https://"),
             Some("") => text.starts_with("https://"),
             Some(path) => segments(path) && (text.starts_with("https://") || !path.ends_with('/')),
         }
@@ -157,7 +157,9 @@ pub(crate) fn reserved_by(pattern: &str, name: &str) -> bool {
 
 /// A substitution variable of a Flux Kustomization.
 pub(crate) fn substitution_name(text: &str) -> bool {
-    text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+    // It becomes a key of a ConfigMap.
+    text.len() <= 253
+        && text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && all(text, |b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
@@ -216,6 +218,7 @@ mod tests {
             ],
             &[
                 "http://x.io",
+                "oci://x.io",
                 "oci://",
                 "https://",
                 "oci://x.io/",

@@ -213,12 +213,16 @@ impl Removals {
     }
 
     /// How many there are. The inputs of a decommissioned cluster are counted with its decommission.
-    pub fn tally(&self, state: &State) -> Tally {
+    pub(crate) fn tally(&self, before: &State, after: &State) -> Tally {
         let mut tally = Tally { decommissions: count(self.decommissions.len()), ..Tally::default() };
         for removal in self.inputs.iter().filter(|removal| removal.cause != Cause::Decommissioned) {
-            match state.kinds().get(removal.kind.as_str()).map(|kind| kind.guard()) {
-                Some(GuardClass::Each) => tally.each += 1,
-                _ => tally.ordinary += 1,
+            let each = |state: &State| {
+                state.kinds().get(removal.kind.as_str()).map(|kind| kind.guard()) == Some(GuardClass::Each)
+            };
+            if each(before) || each(after) {
+                tally.each += 1;
+            } else {
+                tally.ordinary += 1;
             }
         }
         tally
@@ -302,7 +306,7 @@ impl Removals {
         after: &State,
         now: Timestamp,
     ) -> Option<String> {
-        let (spent, here) = (before.spending().within_the_hour_before(now), self.tally(after));
+        let (spent, here) = (before.spending().within_the_hour_before(now), self.tally(before, after));
         let deletions = spent.deletions() + here.deletions();
         if here.deletions() > 0 && deletions > policy.deletions_per_hour {
             return Some(format!(

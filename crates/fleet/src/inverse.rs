@@ -1,5 +1,7 @@
 //! What undoes a commit: operations for `apply`, which decides about them as about any others.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::commit::{Change, Commit};
@@ -18,10 +20,11 @@ pub enum Irreversible {
     Forgotten(Key),
 }
 
-/// The operations that undo a commit, given the state that it was made on. A cluster that it decommissioned comes back as a
+/// The operations that undo a commit, given the state that it was made on, for a transaction that is marked as `derived`. A cluster that it decommissioned comes back as a
 /// new one of the same id and DNS name; of a cluster that it created, the tombstone remains.
 pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreversible> {
     let mut operations = Vec::new();
+    let revived: BTreeSet<String> = commit.changes.iter().filter_map(dns_of_cluster).collect();
     for change in &commit.changes {
         let (kind, id): (Box<str>, Box<str>) =
             (change.key().kind.as_str().into(), change.key().id.as_str().into());
@@ -30,12 +33,7 @@ pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreve
             // A tombstone goes when its cluster comes back.
             DECOMMISSIONED if change.after().is_some() => continue,
             DECOMMISSIONED => {
-                let revived = |change: &Change| {
-                    let after = change.after().filter(|_| change.key().kind.as_str() == CLUSTERS);
-                    let document = after.and_then(|after| serde_json::from_str::<Value>(after.as_str()).ok());
-                    document.is_some_and(|document| document["cluster_dns"] == *id)
-                };
-                if !commit.changes.iter().any(revived) {
+                if !revived.contains(&*id) {
                     return Err(Irreversible::Forgotten(change.key().clone()));
                 }
                 continue;
@@ -50,4 +48,11 @@ pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreve
         });
     }
     Ok(operations)
+}
+
+/// The DNS name of a cluster that a commit wrote.
+fn dns_of_cluster(change: &Change) -> Option<String> {
+    let after = change.after().filter(|_| change.key().kind.as_str() == CLUSTERS)?;
+    let document = serde_json::from_str::<Value>(after.as_str()).ok()?;
+    document["cluster_dns"].as_str().map(str::to_owned)
 }

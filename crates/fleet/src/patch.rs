@@ -54,6 +54,14 @@ impl Patch {
         }
     }
 
+    /// Whether the patch of a reference itself says that the reference is disabled.
+    pub(crate) fn says_disabled(&self) -> bool {
+        match self {
+            Self::Strategic(patch) | Self::Merge(patch) => patch.get("enabled") == Some(&Value::Bool(false)),
+            Self::Json(_) => false,
+        }
+    }
+
     /// The components whose patches it touches, if it touches patches of some components only.
     pub(crate) fn patched_components(&self) -> Option<BTreeSet<String>> {
         match self {
@@ -64,25 +72,26 @@ impl Patch {
         }
     }
 
-    /// Changes a document whose members of the given names are arrays of references.
+    /// Changes a document whose members of the given names are arrays of references. Items of such an array that cannot be used
+    /// are told, and the rest is done.
     pub(crate) fn change(
         &self,
         document: &mut Map<String, Value>,
         references: &[&str],
-    ) -> Result<Vec<Spelt>, Finding> {
+    ) -> Result<(Vec<Spelt>, Vec<Finding>), Finding> {
         match self {
             Self::Strategic(patch) => merge_by_id(document, object(patch)?, references),
             Self::Merge(patch) => {
                 let mut value = Value::Object(std::mem::take(document));
                 json_patch::merge(&mut value, &Value::Object(object(patch)?.clone()));
                 *document = into_map(value)?;
-                Ok(Vec::new())
+                Ok(Default::default())
             }
             Self::Json(patch) => {
                 let mut value = Value::Object(std::mem::take(document));
                 let changed = operations(patch).and_then(|operations| run(&mut value, &operations));
                 *document = into_map(value)?;
-                changed.map(|()| Vec::new())
+                changed.map(|()| Default::default())
             }
         }
     }
@@ -169,8 +178,8 @@ fn merge_by_id(
     document: &mut Map<String, Value>,
     patch: &Map<String, Value>,
     references: &[&str],
-) -> Result<Vec<Spelt>, Finding> {
-    let mut spelt = Vec::new();
+) -> Result<(Vec<Spelt>, Vec<Finding>), Finding> {
+    let (mut spelt, mut findings) = (Vec::new(), Vec::new());
     for (name, change) in patch {
         match change {
             Value::Array(items) if references.contains(&name.as_str()) => {
@@ -178,12 +187,12 @@ fn merge_by_id(
                 let Value::Array(stored) = stored else {
                     return Err(Finding::new(Pointer::to(name), "the stored value is not a list"));
                 };
-                merge_references(name, stored, items, &mut spelt)?;
+                merge_references(name, stored, items, &mut spelt, &mut findings);
             }
             change => merge_member(document, name, change),
         }
     }
-    Ok(spelt)
+    Ok((spelt, findings))
 }
 
 fn merge_member(document: &mut Map<String, Value>, name: &str, change: &Value) {
@@ -199,10 +208,11 @@ fn merge_references(
     stored: &mut Vec<Value>,
     items: &[Value],
     spelt: &mut Vec<Spelt>,
-) -> Result<(), Finding> {
+    findings: &mut Vec<Finding>,
+) {
     if items.is_empty() {
         stored.clear();
-        return Ok(());
+        return;
     }
     let places: BTreeMap<String, usize> = stored
         .iter()
@@ -215,10 +225,12 @@ fn merge_references(
         let at = Pointer::to(kind).item(n);
         let Some(id) = item.get("id").and_then(Value::as_str) else {
             let message = "each item of the patch names the reference that it is about by `id`";
-            return Err(Finding::new(at.join("id"), message));
+            findings.push(Finding::new(at.join("id"), message));
+            continue;
         };
         if !seen.insert(id) {
-            return Err(Finding::new(at, format!("the patch names `{id}` twice")));
+            findings.push(Finding::new(at, format!("the patch names `{id}` twice")));
+            continue;
         }
         let place = places.get(id).copied();
         let mut say = |what| spelt.push(Spelt { kind: kind.to_owned(), id: id.to_owned(), what });
@@ -229,7 +241,7 @@ fn merge_references(
             }
             Some(other) => {
                 let message = format!("the only directive is \"delete\", not {other}");
-                return Err(Finding::new(at.join("$patch"), message));
+                findings.push(Finding::new(at.join("$patch"), message));
             }
             None => {
                 if item.get("enabled") == Some(&Value::Bool(false)) {
@@ -247,5 +259,4 @@ fn merge_references(
         place += 1;
         !deleted.contains(&(place - 1))
     });
-    Ok(())
 }

@@ -8,6 +8,9 @@ use crate::finding::Finding;
 use crate::grammar::FORMATS;
 use crate::pointer::Pointer;
 
+/// How many errors of one document are put into words.
+const MOST_ERRORS: usize = 200;
+
 /// A compiled schema.
 #[derive(Debug)]
 pub(crate) struct Schema {
@@ -38,7 +41,7 @@ impl Schema {
         if self.validator.is_valid(document) {
             return;
         }
-        for error in self.validator.iter_errors(document) {
+        for error in self.validator.iter_errors(document).take(MOST_ERRORS) {
             self.explain(&error, findings);
         }
     }

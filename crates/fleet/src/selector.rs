@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::document::Cluster;
+use crate::grammar;
 
 /// What a cluster must be like; all requirements hold at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,24 +126,32 @@ impl<'a> Parser<'a> {
 
     fn requirement(&mut self) -> Result<Requirement, BadSelector> {
         let absent = self.take("!");
+        self.skip_blanks();
+        let start = self.at;
         let key = self.word();
         if key.is_empty() {
             return Err(self.error("expected a label or one of id, environment, cluster_dns"));
         }
+        if !grammar::label_key(key) {
+            self.at = start;
+            return Err(self.error(format!("`{key}` cannot be the key of a label")));
+        }
+        // Fields have values of their own: ids and DNS names.
+        let is_label = !matches!(key, "id" | "environment" | "cluster_dns");
         let key: Box<str> = key.into();
         if absent {
             return Ok(Requirement { key, test: Test::Absent });
         }
         let test = if self.take("!=") {
-            Test::NotIn(vec![self.value()?])
+            Test::NotIn(vec![self.value(is_label)?])
         } else if self.take("==") || self.take("=") {
-            Test::In(vec![self.value()?])
+            Test::In(vec![self.value(is_label)?])
         } else {
             let before = self.at;
             match self.word() {
                 "" => Test::Exists,
-                "in" => Test::In(self.values()?),
-                "notin" => Test::NotIn(self.values()?),
+                "in" => Test::In(self.values(is_label)?),
+                "notin" => Test::NotIn(self.values(is_label)?),
                 other => {
                     self.at = before;
                     self.skip_blanks();
@@ -156,8 +165,16 @@ impl<'a> Parser<'a> {
     }
 
     /// A value after `=` may be empty, as in Kubernetes: the label is there and says nothing.
-    fn value(&mut self) -> Result<Box<str>, BadSelector> {
+    fn value(&mut self, of_label: bool) -> Result<Box<str>, BadSelector> {
+        self.skip_blanks();
+        let start = self.at;
         let value = self.word();
+        let fits =
+            value.is_empty() || if of_label { grammar::label_value(value) } else { grammar::dns_name(value) };
+        if !fits {
+            self.at = start;
+            return Err(self.error(format!("`{value}` cannot be a value: no cluster can have it")));
+        }
         self.skip_blanks();
         match self.rest().chars().next() {
             None | Some(',' | ')') => Ok(value.into()),
@@ -165,13 +182,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn values(&mut self) -> Result<Vec<Box<str>>, BadSelector> {
+    fn values(&mut self, of_label: bool) -> Result<Vec<Box<str>>, BadSelector> {
         if !self.take("(") {
             return Err(self.error("expected `(` and a list of values"));
         }
         let mut values = Vec::new();
         loop {
-            values.push(self.value()?);
+            values.push(self.value(of_label)?);
             if self.take(")") {
                 return Ok(values);
             }

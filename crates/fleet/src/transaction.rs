@@ -16,6 +16,9 @@ use crate::selector::Selector;
 pub struct Transaction {
     /// What to do. Rules are checked on what comes of all of them, not in between.
     pub operations: Vec<Operation>,
+    /// Whether the operations were worked out from something else (a revert, what a directory no longer holds) and not spelt by
+    /// whoever asks: then no removal is named, and each needs a confirmation.
+    pub derived: bool,
     /// The removals that were shown to whoever asks, and that are meant.
     pub confirm: Option<RemovalsDigest>,
     /// Who asks, when and why.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashMap;
+
 use super::cluster;
 use crate::document::{Cluster, Component, Stored};
 use crate::finding::Finding;
@@ -25,6 +27,8 @@ pub(super) struct Touched {
 
 pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations: &mut Violations) {
     let mut catalog = CatalogChange::default();
+    let touches_catalog = touched.keys.iter().any(|(_, key)| key.kind.as_str() == PLATFORM_COMPONENTS);
+    let dependents = if touches_catalog { Dependents::of(next) } else { Dependents::default() };
     for (operation, key) in &touched.keys {
         match key.kind.as_str() {
             CLUSTERS => {
@@ -47,15 +51,15 @@ pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations:
             KINDS => redefined(before, next, *operation, key, touched, violations),
             PLATFORM_COMPONENTS => match next.component(key.id.as_str()) {
                 Some(component) => {
-                    let findings = component_findings(next, &component.doc, &touched.unreadable);
+                    let findings = component_findings(next, &component.doc, &touched.unreadable, &dependents);
                     violations.invalid(*operation, key, findings);
                     catalog.note(before, next, *operation, key);
                 }
-                None => deleted(next, *operation, key, violations),
+                None => deleted(next, *operation, key, &dependents, violations),
             },
             kind => match next.definition(kind, key.id.as_str()) {
                 Some(_) => catalog.note(before, next, *operation, key),
-                None => deleted(next, *operation, key, violations),
+                None => deleted(next, *operation, key, &dependents, violations),
             },
         }
     }
@@ -63,7 +67,13 @@ pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations:
 }
 
 /// Nothing may refer to what is deleted.
-fn deleted(next: &State, operation: usize, key: &Key, violations: &mut Violations) {
+fn deleted(
+    next: &State,
+    operation: usize,
+    key: &Key,
+    dependents: &Dependents<'_>,
+    violations: &mut Violations,
+) {
     let id = key.id.as_str();
     if next.usage(key) > 0 {
         let by = Sample::of(next.users(key.kind.as_str(), id).map(|cluster| cluster.doc.id.clone()));
@@ -71,11 +81,8 @@ fn deleted(next: &State, operation: usize, key: &Key, violations: &mut Violation
         violations.add(operation, Some(key), Reason::InUse { by }, Finding::new(Pointer::root(), message));
     }
     if key.kind.as_str() == PLATFORM_COMPONENTS {
-        let mut dependents: Vec<Id> = next
-            .components()
-            .filter(|c| c.doc.dependencies().contains(&key.id))
-            .map(|c| c.doc.id.clone())
-            .collect();
+        let mut dependents: Vec<Id> =
+            dependents.on(&key.id).iter().map(|component| component.id.clone()).collect();
         dependents.sort();
         if !dependents.is_empty() {
             let by = Sample::of(dependents.into_iter());
@@ -91,8 +98,55 @@ fn deleted(next: &State, operation: usize, key: &Key, violations: &mut Violation
     }
 }
 
+/// The dependencies of the catalog the other way round, found once for a transaction.
+#[derive(Default)]
+struct Dependents<'a> {
+    on: FxHashMap<&'a Id, Vec<&'a Component>>,
+    /// Whether they go round in a circle anywhere; only then is it worth to look where.
+    has_circle: bool,
+}
+
+impl<'a> Dependents<'a> {
+    fn of(next: &'a State) -> Self {
+        let mut on: FxHashMap<&Id, Vec<&Component>> = FxHashMap::default();
+        let mut waits_for: FxHashMap<&Id, usize> = FxHashMap::default();
+        for stored in next.components() {
+            let known = stored.doc.dependencies().iter().filter(|id| next.component(id.as_str()).is_some());
+            waits_for.insert(&stored.doc.id, known.count());
+            for id in stored.doc.dependencies() {
+                on.entry(id).or_default().push(&stored.doc);
+            }
+        }
+        // What waits for nothing is taken away, until nothing is left, or a circle.
+        let mut free: Vec<&Id> =
+            waits_for.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect();
+        let mut left = waits_for.len();
+        while let Some(id) = free.pop() {
+            left -= 1;
+            for dependent in on.get(id).into_iter().flatten() {
+                if let Some(count) = waits_for.get_mut(&dependent.id) {
+                    *count -= 1;
+                    if *count == 0 {
+                        free.push(&dependent.id);
+                    }
+                }
+            }
+        }
+        Self { on, has_circle: left > 0 }
+    }
+
+    fn on(&self, id: &Id) -> &[&'a Component] {
+        self.on.get(id).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
 /// What must hold for a component of the catalog beside others.
-fn component_findings(next: &State, component: &Component, unreadable: &BTreeSet<Key>) -> Vec<Finding> {
+fn component_findings(
+    next: &State,
+    component: &Component,
+    unreadable: &BTreeSet<Key>,
+    dependents: &Dependents<'_>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     if component.comes_from_oci() && component.oci_tag.contains('+') {
         findings.push(Finding::new(Pointer::to("oci_tag"), cluster::PLUS_IN_TAG));
@@ -111,14 +165,15 @@ fn component_findings(next: &State, component: &Component, unreadable: &BTreeSet
         };
         findings.push(Finding::new(at, problem));
     }
-    for dependent in next.components().filter(|other| other.doc.dependencies().contains(&component.id)) {
-        if dependent.doc.effective_delivery() != delivery {
-            let problem = cluster::other_delivery(&dependent.doc, component);
+    for dependent in dependents.on(&component.id) {
+        if dependent.effective_delivery() != delivery {
+            let problem = cluster::other_delivery(dependent, component);
             findings.push(Finding::new(Pointer::to("delivery"), problem));
         }
     }
     let dependencies = |id: &Id| next.component(id.as_str()).map(|component| component.doc.dependencies());
-    if !component.dependencies().contains(&component.id)
+    if dependents.has_circle
+        && !component.dependencies().contains(&component.id)
         && let Some(cycle) = cluster::cycle_through(&component.id, dependencies)
     {
         findings.push(Finding::new(
@@ -163,9 +218,16 @@ fn redefined(
     }
     if kind.shape() == Shape::Definition {
         for stored in next.clusters() {
-            let cluster = Key { kind: CLUSTERS.into(), id: stored.doc.id.clone() };
+            let key = Key { kind: CLUSTERS.into(), id: stored.doc.id.clone() };
+            if !kind.decomposes() {
+                violations.invalid(
+                    operation,
+                    &key,
+                    cluster::override_findings(next, &stored.doc, kind, None),
+                );
+            }
             for finding in oversized(next, stored, &[&**kind]) {
-                violations.add(operation, Some(&cluster), Reason::TooLarge, finding);
+                violations.add(operation, Some(&key), Reason::TooLarge, finding);
             }
         }
     }

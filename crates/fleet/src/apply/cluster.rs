@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::secrets;
+use super::{MAX_DOCUMENT, secrets};
 use crate::document::{Cluster, Component, ComponentOverrides, ComponentPatches, Delivery, Reference};
 use crate::finding::Finding;
 use crate::grammar;
@@ -38,6 +38,13 @@ pub(super) fn findings(
         let name = kind.name().as_str();
         for (n, reference) in cluster.references_to(name).iter().enumerate() {
             let id = reference.id.as_str();
+            if let Some(size) =
+                reference.overrides.as_ref().map(|o| o.len()).filter(|size| *size > MAX_DOCUMENT)
+            {
+                let message =
+                    format!("the overrides of `{id}` have {size} bytes; {MAX_DOCUMENT} are the most");
+                findings.push(Finding::new(Pointer::to(name).item(n), message));
+            }
             if next.definition(name, id).is_none() && !unreadable.contains(&Key::new(name, id)) {
                 let at = Pointer::to(name).item(n);
                 findings.push(Finding::new(
@@ -126,7 +133,7 @@ fn component_findings(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let place = || {
-        let n = cluster.components.iter().position(|other| other.id == reference.id).unwrap_or_default();
+        let n = cluster.components.binary_search_by(|other| other.id.cmp(&reference.id)).unwrap_or_default();
         Pointer::to(PLATFORM_COMPONENTS).item(n)
     };
     let Some(stored) = next.component(reference.id.as_str()) else {

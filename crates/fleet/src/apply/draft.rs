@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::normalise::normalise;
 use super::poison::find_poison;
 use super::{MAX_CLUSTER, MAX_DOCUMENT, check};
-use crate::canonical::Canonical;
+use crate::canonical::{Canonical, MAX_DEPTH};
 use crate::commit::Change;
 use crate::document::{Cluster, Interner, Kept, Tombstone};
 use crate::finding::Finding;
@@ -61,6 +61,8 @@ enum After {
         body: Canonical,
         findings: Vec<(Reason, Finding)>,
     },
+    /// It was not even looked at; only a whole new document can mend it.
+    Unfit(Reason, Finding),
     /// It cannot even be represented.
     Unreadable {
         map: Map<String, Value>,
@@ -130,6 +132,9 @@ impl<'a> Draft<'a> {
         for (n, kind) in defined {
             let key = Key::new(KINDS, kind.name().as_str());
             all.push(Arc::clone(kind));
+            let mut found = Vec::new();
+            find_poison(kind.file(), &mut found);
+            self.violations.invalid(*n, &key, found);
             self.slots.insert(key, Slot::made(*n, Entry::Kind(Arc::clone(kind))));
         }
         let operation = defined[0].0;
@@ -184,7 +189,7 @@ impl<'a> Draft<'a> {
     pub(super) fn document(&self, key: &Key) -> Option<Map<String, Value>> {
         match self.slots.get(key).map(|slot| &slot.after) {
             None => self.before.document(key.kind.as_str(), key.id.as_str()).map(|(map, _)| map),
-            Some(After::Gone) => None,
+            Some(After::Gone | After::Unfit(..)) => None,
             Some(After::Unreadable { map, .. }) => Some(map.clone()),
             Some(After::Read { entry, .. }) => entry.to_map(),
         }
@@ -215,6 +220,12 @@ impl<'a> Draft<'a> {
         mut map: Map<String, Value>,
         kept: Option<&Kept>,
     ) {
+        let most = if kind.shape() == Shape::Cluster { MAX_CLUSTER } else { MAX_DOCUMENT };
+        if let Some((reason, finding)) = unfit(&map, most) {
+            // Nothing more is said of it: what can be said may grow with the square of what was sent.
+            self.put_slot(operation, key, After::Unfit(reason, finding));
+            return;
+        }
         let mut found = Vec::new();
         normalise(kind, &self.kinds, &mut map, &mut found);
         let document = Value::Object(map);
@@ -224,6 +235,11 @@ impl<'a> Draft<'a> {
         let Value::Object(map) = document else { unreachable!("it is an object") };
         find_poison(&map, &mut found);
         self.check_identity(kind, &key, &map, &mut found);
+        let misnamed = found.iter().any(|finding| finding.pointer.as_str() == "/id");
+        if let Some(more) = found.len().checked_sub(MAX_FINDINGS).filter(|more| *more > 0) {
+            found.truncate(MAX_FINDINGS);
+            found.push(Finding::new(Pointer::root(), format!("and {more} more things like these")));
+        }
         let mut findings: Vec<_> = found.into_iter().map(|finding| (Reason::Invalid, finding)).collect();
         let spare = match kept {
             _ if findings.is_empty() => Map::new(),
@@ -233,13 +249,17 @@ impl<'a> Draft<'a> {
         let after = match decode(&self.kinds, &key, map, kept, &mut self.names) {
             Ok(entry) => {
                 let body = entry.canonical();
-                let most = if kind.shape() == Shape::Cluster { MAX_CLUSTER } else { MAX_DOCUMENT };
                 if body.as_str().len() > most {
                     let message =
                         format!("the document has {} bytes; {most} are the most", body.as_str().len());
                     findings.push((Reason::TooLarge, Finding::new(Pointer::root(), message)));
                 }
-                After::Read { entry, body, findings }
+                // A document without a proper name takes no part in the rules about others, which would repeat the name.
+                if misnamed {
+                    After::Unreadable { map: spare, findings }
+                } else {
+                    After::Read { entry, body, findings }
+                }
             }
             Err(finding) => {
                 if findings.is_empty() {
@@ -248,6 +268,10 @@ impl<'a> Draft<'a> {
                 After::Unreadable { map: spare, findings }
             }
         };
+        self.put_slot(operation, key, after);
+    }
+
+    fn put_slot(&mut self, operation: usize, key: Key, after: After) {
         let replaces = self.slots.get(&key).is_some_and(|slot| slot.replaces);
         self.slots.insert(key, Slot { operation, after, replaces });
     }
@@ -369,6 +393,11 @@ impl<'a> Draft<'a> {
             let operation = slot.operation;
             let (entry, body) = match slot.after {
                 After::Gone => (None, None),
+                After::Unfit(reason, finding) => {
+                    self.report(operation, &key, vec![(reason, finding)]);
+                    touched.unreadable.insert(key);
+                    continue;
+                }
                 After::Unreadable { findings, .. } => {
                     self.report(operation, &key, findings);
                     touched.unreadable.insert(key);
@@ -402,6 +431,53 @@ impl<'a> Draft<'a> {
             self.violations.add(operation, Some(key), reason, finding);
         }
     }
+}
+
+/// How many things are told of one document.
+const MAX_FINDINGS: usize = 100;
+/// The longest name of a member.
+const MAX_NAME: usize = 1024;
+
+/// Why an object is not even looked at: too large by far, nested without end, or with members of endless names.
+fn unfit(map: &Map<String, Value>, most: usize) -> Option<(Reason, Finding)> {
+    let mut weight = 0;
+    let problem = map.iter().find_map(|(name, member)| weigh_member(name, member, 1, &mut weight));
+    if weight > most {
+        let message = format!("the document has more than {weight} bytes; {most} are the most");
+        return Some((Reason::TooLarge, Finding::new(Pointer::root(), message)));
+    }
+    problem.map(|problem| (Reason::Invalid, Finding::new(Pointer::root(), problem)))
+}
+
+/// Adds up text, which is less than what the document will be, and stops at what cannot be.
+fn weigh(value: &Value, depth: usize, weight: &mut usize) -> Option<String> {
+    if depth > MAX_DEPTH + 1 {
+        return Some(format!("nested too deeply: {MAX_DEPTH} levels are the most"));
+    }
+    match value {
+        Value::Object(map) => {
+            map.iter().find_map(|(name, member)| weigh_member(name, member, depth + 1, weight))
+        }
+        Value::Array(items) => {
+            *weight += items.len();
+            items.iter().find_map(|item| weigh(item, depth + 1, weight))
+        }
+        Value::String(text) => {
+            *weight += text.len();
+            None
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+fn weigh_member(name: &str, member: &Value, depth: usize, weight: &mut usize) -> Option<String> {
+    // Quotes and a colon.
+    *weight += name.len() + 3;
+    if name.len() > MAX_NAME {
+        let start: String = name.chars().take(40).collect();
+        return Some(format!("the name `{start}…` has {} bytes; {MAX_NAME} are the most", name.len()));
+    }
+    weigh(member, depth, weight)
 }
 
 fn dns_taken(cluster: &Cluster, by: &str) -> Finding {

@@ -10,7 +10,7 @@ mod poison;
 mod secrets;
 
 use crate::commit::{Change, Commit, Origin};
-use crate::guard::{Policy, Removals};
+use crate::guard::{Named, Policy, Removals};
 use crate::hash::{Hash, Position};
 use crate::rejection::{Confirmation, Rejection};
 use crate::state::State;
@@ -66,7 +66,10 @@ pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result
     draft.bury_and_revive();
     let origin = Origin { time: transaction.origin.time.max(state.time()), ..transaction.origin.clone() };
     let revision = state.head().revision.next();
-    let outcome = draft.finish(revision, origin.commit)?;
+    let mut outcome = draft.finish(revision, origin.commit)?;
+    if transaction.derived {
+        outcome.named = Named::default();
+    }
 
     let changed: Vec<_> = outcome.changes.iter().map(Change::key).collect();
     let removals = Removals::between(state, &outcome.next, &changed, &outcome.named);
@@ -78,7 +81,7 @@ pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result
         Some(false) => Some("what would be removed is not what was confirmed".to_owned()),
         None => removals.need_confirmation(policy, state, &outcome.next, origin.time),
     };
-    let mut tally = removals.tally(&outcome.next);
+    let mut tally = removals.tally(state, &outcome.next);
     tally.confirmed = confirmed == Some(true) && !removals.is_empty();
 
     let (next, commit) = if outcome.changes.is_empty() {

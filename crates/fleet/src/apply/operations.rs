@@ -192,8 +192,15 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
         };
         let Some((mut map, kept)) = opened else { continue };
         let refused = |finding| Refusal { key: Some(key.clone()), reason: Reason::Invalid, finding };
+        if matches!(patch, Patch::Json(_)) {
+            // An absent array of references is the empty one, for paths such as `/namespaces/-` too.
+            for name in &references {
+                map.entry(*name).or_insert_with(|| Value::Array(Vec::new()));
+            }
+        }
         let assigned = component_ids(&map);
-        let spelt = patch.change(&mut map, &references).map_err(refused)?;
+        let (spelt, wrong_items) = patch.change(&mut map, &references).map_err(refused)?;
+        draft.violations.invalid(n, &key, wrong_items);
         if matches!(patch, Patch::Strategic(_)) {
             let left = component_ids(&map);
             for component in assigned.difference(&left) {
@@ -269,7 +276,11 @@ fn on_references(
         let touched = |member: &str| {
             member == kind.name().as_str() || (member == PATCHES && kind.shape() == Shape::Component)
         };
-        let Some((mut map, kept)) = draft.cluster(&key, touched, None) else { continue };
+        let Some((mut map, kept)) = draft.cluster(&key, touched, None) else {
+            // What is wrong with it is told already.
+            hits += 1;
+            continue;
+        };
         let list = map.entry(kind.name().as_str()).or_insert_with(|| Value::Array(Vec::new()));
         let at = list.as_array().and_then(|list| list.iter().position(|reference| reference["id"] == id));
         if change(draft, &key, spelt_by_id, &mut map, at)? {
@@ -347,6 +358,7 @@ fn patch_reference(
     on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
         let Some(at) = at else { return Ok(false) };
         let Some(reference) = list_of(map, &kind)[at].as_object_mut() else { return Ok(false) };
+        let was_disabled = reference.get("enabled") == Some(&Value::Bool(false));
         let place = Pointer::to(kind.name().as_str()).item(at);
         let refused =
             |Finding { pointer, message }| refuse(Some(key), Reason::Invalid, place.then(&pointer), message);
@@ -360,7 +372,9 @@ fn patch_reference(
             ));
         }
         reference.insert("id".to_owned(), id.into());
-        if spelt_by_id && reference.get("enabled") == Some(&Value::Bool(false)) {
+        let is_disabled = reference.get("enabled") == Some(&Value::Bool(false));
+        // Named is what this very patch disables, not what it finds disabled.
+        if spelt_by_id && is_disabled && (!was_disabled || patch.says_disabled()) {
             draft.named.references.insert((key.id.clone(), kind.name().clone(), Id::from(id)));
         }
         Ok(true)

@@ -103,6 +103,9 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
         problems
             .push(format!("`schema.items.required` must name `{name}`: the service cannot do without it"));
     }
+    if let Some(keyword) = reference_in(items) {
+        problems.push(format!("`schema.items` uses `{keyword}`; write out what it refers to: parts of the schema are used in other places, too"));
+    }
     let mut closed = items.clone();
     closed["additionalProperties"] = json!(false);
     let schema = match Schema::compile(closed) {
@@ -138,6 +141,18 @@ fn flux_problems(flux: &Value) -> Vec<String> {
     findings.into_iter().map(tell).collect()
 }
 
+/// A keyword of a schema that refers to another place.
+fn reference_in(schema: &Value) -> Option<&str> {
+    match schema {
+        Value::Object(map) => map.iter().find_map(|(name, member)| match name.as_str() {
+            "$ref" | "$dynamicRef" | "$id" | "$anchor" | "$defs" => Some(name.as_str()),
+            _ => reference_in(member),
+        }),
+        Value::Array(items) => items.iter().find_map(reference_in),
+        _ => None,
+    }
+}
+
 /// What one document of a kind is called, if the file does not say.
 fn singular(name: &str) -> String {
     match name.strip_suffix("ies") {
@@ -171,6 +186,9 @@ fn read_properties(
                 "`schema.items.properties.{name}` must be there, of type {of_type}: the service reads it"
             ));
         }
+    }
+    if declared.get("id").and_then(|id| id.get("format")) != Some(&json!("dns-label")) {
+        problems.push("`schema.items.properties.id.format` must be `dns-label`: ids are names of Kubernetes objects and parts of URLs".to_owned());
     }
     let mut properties = Vec::new();
     for (name, property) in declared {
@@ -222,7 +240,7 @@ pub(super) mod tests {
             "kind": "network_policies", "apiVersion": "v1", "metadata": {"x-flux": {}},
             "schema": {
                 "key": {"name": "id", "schema": {"type": "string"}},
-                "items": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+                "items": {"type": "object", "properties": {"id": {"type": "string", "format": "dns-label"}}, "required": ["id"]},
             },
         });
         json_patch::merge(&mut file, extra);

@@ -85,7 +85,7 @@ impl Fleet {
 
     fn transaction(&mut self, operations: Vec<Operation>, confirm: Option<RemovalsDigest>) -> Transaction {
         self.transactions += 1;
-        Transaction { operations, confirm, origin: origin(self.transactions, self.now) }
+        Transaction { operations, derived: false, confirm, origin: origin(self.transactions, self.now) }
     }
 
     pub(crate) fn try_apply(&mut self, operations: Vec<Operation>) -> Result<Applied, Rejection> {

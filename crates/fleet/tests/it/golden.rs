@@ -74,7 +74,12 @@ fn digests_are_what_they_were() {
         create("tinies", json!({"id": "one", "note": "ü"})),
         create("tinies", json!({"id": "two"})),
     ];
-    let transaction = fleet::Transaction { operations, confirm: None, origin: origin(7, 1_800_000_000_000) };
+    let transaction = fleet::Transaction {
+        operations,
+        derived: false,
+        confirm: None,
+        origin: origin(7, 1_800_000_000_000),
+    };
     let applied =
         fleet::apply(&fleet::State::empty(), &fleet::Policy::default(), &transaction).expect("good");
     let commit = applied.commit.expect("a commit");

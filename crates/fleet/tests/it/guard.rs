@@ -290,7 +290,7 @@ fn a_confirmation_is_for_exactly_those_removals() {
         apply(
             &fleet.state,
             &fleet.policy,
-            &Transaction { operations, confirm: Some(digest), origin: origin(99, fleet.now) },
+            &Transaction { operations, derived: false, confirm: Some(digest), origin: origin(99, fleet.now) },
         )
     };
     // An unrelated write does not spoil it; neither does reading it back from text.
@@ -315,7 +315,7 @@ fn a_plan_shows_what_would_happen_and_that_it_would_be_stopped() {
     let planned = plan(
         &fleet.state,
         &fleet.policy,
-        &Transaction { operations, confirm: None, origin: origin(99, fleet.now) },
+        &Transaction { operations, derived: false, confirm: None, origin: origin(99, fleet.now) },
     )
     .expect("valid");
     assert_eq!(planned.unconfirmed.as_deref(), Some("3 removals were not asked for by name, on `dev-1`"));
@@ -348,8 +348,12 @@ fn a_confirmed_request_that_is_sent_again_has_nothing_left_to_do() {
     let clear = || vec![strategic("clusters", "dev-1", json!({"namespaces": []}))];
     let Rejection::Confirm(stopped) = fleet.reject(clear()) else { panic!("not stopped") };
     fleet.confirm(clear());
-    let again =
-        Transaction { operations: clear(), confirm: Some(stopped.digest), origin: origin(99, fleet.now) };
+    let again = Transaction {
+        operations: clear(),
+        derived: false,
+        confirm: Some(stopped.digest),
+        origin: origin(99, fleet.now),
+    };
     assert!(apply(&fleet.state, &fleet.policy, &again).expect("nothing happens").commit.is_none());
 }
 
@@ -375,4 +379,54 @@ fn an_hour_that_is_full_for_one_sort_of_removal_is_not_full_for_the_other() {
     fleet.accept(vec![disable("a", "c02")]);
     fleet.policy = Policy { removals_per_hour: 1, ..Policy::default() };
     fleet.accept(vec![unassign("a", "namespaces", "n02")]);
+}
+
+#[test]
+fn what_a_revert_removes_is_never_named() {
+    let mut fleet = Fleet::small();
+    let before = fleet.state.clone();
+    let mut body = fleet.document("clusters", "prod-1");
+    (body["id"], body["cluster_dns"]) = (json!("prod-2"), json!("prod-2.k8s.example.com"));
+    let commit = fleet.accept(vec![create("clusters", body)]).commit.expect("a commit");
+    let operations = fleet::inverse(&before, &commit).expect("it can be undone");
+    let revert = Transaction { operations, derived: true, confirm: None, origin: origin(99, fleet.now) };
+    let Err(Rejection::Confirm(stopped)) = apply(&fleet.state, &fleet.policy, &revert) else {
+        panic!("not stopped")
+    };
+    assert_eq!(stopped.because, "the decommission of `prod-2` was not asked for by name");
+}
+
+#[test]
+fn a_touch_by_name_does_not_name_what_a_selector_or_a_put_disabled() {
+    let mut fleet = Fleet::small();
+    let by_selector = Operation::PatchReference {
+        clusters: selected("id"),
+        kind: "platform_components".into(),
+        id: "grafana".into(),
+        patch: Patch::Strategic(json!({"enabled": false})),
+    };
+    let touch = |cluster: &str, body: Value| patch_reference(cluster, "platform_components", "grafana", body);
+    let laundered = vec![by_selector, touch("dev-1", json!({})), touch("prod-1", json!({"oci_tag": "2"}))];
+    assert_eq!(because(&mut fleet, laundered), "2 removals were not asked for by name, on `dev-1`, `prod-1`");
+    let mut body = fleet.document("clusters", "prod-1");
+    body["platform_components"][1]["enabled"] = json!(false);
+    let by_put = vec![put("clusters", "prod-1", body), touch("prod-1", json!({}))];
+    assert_eq!(because(&mut fleet, by_put), "1 removal was not asked for by name, on `prod-1`");
+}
+
+#[test]
+fn a_kind_that_stops_being_guarded_each_still_counts_so_in_that_transaction() {
+    let mut fleet = Fleet::small();
+    fleet.policy.deletions_per_hour = 1;
+    let shipped = fleet::Kind::shipped()
+        .into_iter()
+        .find(|kind| kind.name().as_str() == "namespaces")
+        .expect("shipped");
+    let mut file = Value::Object(shipped.file().clone());
+    file["metadata"]["x-flux"].as_object_mut().expect("ours").remove("guard");
+    let unguarded =
+        Operation::Define(std::sync::Arc::new(fleet::Kind::parse(&file.to_string()).expect("good")));
+    let operations =
+        vec![unguarded, unassign("dev-1", "namespaces", "team-a"), unassign("dev-1", "namespaces", "team-b")];
+    assert!(because(&mut fleet, operations).starts_with("2 deletions within an hour"));
 }

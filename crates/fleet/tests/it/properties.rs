@@ -409,6 +409,7 @@ fn check_inverse(before: &State, applied: &Applied, commit: &Commit, now: i64) {
     };
     let transaction = |operations: Vec<Operation>, confirm| Transaction {
         operations,
+        derived: true,
         confirm,
         origin: origin(u128::MAX, now),
     };
@@ -416,7 +417,11 @@ fn check_inverse(before: &State, applied: &Applied, commit: &Commit, now: i64) {
         Err(Rejection::Confirm(stopped)) => {
             apply(&applied.next, &TIGHT, &transaction(operations, Some(stopped.digest)))
         }
-        other => other,
+        Ok(undone) => {
+            assert!(undone.removals.is_empty(), "what a revert removes is never named");
+            Ok(undone)
+        }
+        refused => refused,
     };
     let undone = match undone {
         Ok(undone) => undone.next,

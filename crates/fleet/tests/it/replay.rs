@@ -200,6 +200,7 @@ fn a_loaded_state_serves_what_the_replayed_one_does() {
     // And it goes on from there as the other would.
     let transaction = Transaction {
         operations: vec![delete("clusters", "dev-1")],
+        derived: false,
         confirm: None,
         origin: origin(500, fleet.now),
     };
@@ -257,7 +258,7 @@ fn a_kind_of_another_time_is_followed_though_it_could_not_be_brought_into_force_
     let mut fleet = Fleet::empty();
     let file = json!({
         "kind": "batch", "apiVersion": "v1",
-        "schema": {"key": {"name": "id", "schema": {"type": "string"}}, "items": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}},
+        "schema": {"key": {"name": "id", "schema": {"type": "string"}}, "items": {"type": "object", "properties": {"id": {"type": "string", "format": "dns-label"}}, "required": ["id"]}},
     });
     assert!(Kind::parse(&file.to_string()).is_err(), "the name is a fixed route's");
     let body = Canonical::stored(file.to_string());

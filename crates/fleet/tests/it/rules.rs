@@ -904,7 +904,7 @@ fn ids_that_a_kind_reserves_later_are_found_among_the_stored() {
 
 #[test]
 fn a_default_must_be_of_its_own_type() {
-    let file = json!({"kind": "tinies", "apiVersion": "v1", "schema": {"key": {}, "items": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}, "n": {"type": "string", "default": 3}}}}});
+    let file = json!({"kind": "tinies", "apiVersion": "v1", "schema": {"key": {}, "items": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string", "format": "dns-label"}, "n": {"type": "string", "default": 3}}}}});
     let bad = fleet::Kind::parse(&file.to_string()).expect_err("a wrong default");
     assert_eq!(bad.problems, ["`schema.items.properties.n.default` must be a string, not 3"]);
 }
@@ -979,4 +979,164 @@ fn a_refused_patch_of_a_reference_points_into_the_cluster() {
     };
     let rejection = fleet.reject(vec![none]);
     assert_eq!((rejection.reason(), &rejection.violations()[0].key), (Some(&Reason::Missing), &None));
+}
+
+fn told_bytes(rejection: &Rejection) -> usize {
+    rejection.violations().iter().map(|v| v.message.len() + v.pointer.as_str().len()).sum()
+}
+
+#[test]
+fn what_is_told_does_not_grow_with_the_square_of_what_was_sent() {
+    let mut fleet = Fleet::small();
+    let many: serde_json::Map<String, Value> = (0..2000).map(|n| (format!("k{n}"), json!(1))).collect();
+    let mut body = cluster("new");
+    body["patches"] = json!({"a".repeat(100_000): many});
+    let rejection = fleet.reject(vec![create("clusters", body.clone())]);
+    assert!(rejection.violations()[0].message.contains("has 100000 bytes; 1024 are the most"), "{rejection}");
+    body["patches"] = json!({"a".repeat(1000): many});
+    assert!(told_bytes(&fleet.reject(vec![create("clusters", body)])) < 400_000);
+
+    let mut operations: Vec<_> = (0..300)
+        .map(|n| {
+            let mut body = component(&format!("c{n}"));
+            body["delivery"] = json!("kustomize");
+            create("platform_components", body)
+        })
+        .collect();
+    let mut long = component(&"x".repeat(40_000));
+    long["depends_on"] = (0..300).map(|n| json!(format!("c{n}"))).collect::<Value>();
+    operations.push(create("platform_components", long));
+    assert!(told_bytes(&fleet.reject(operations)) < 1_000);
+}
+
+#[test]
+fn a_document_nested_without_end_is_refused_and_only_a_whole_new_one_mends_it() {
+    let mut fleet = Fleet::small();
+    let deep = (0..120).fold(json!("x"), |inner, _| json!({"a": inner}));
+    let nested = || assign("dev-1", "namespaces", "team-a", json!({"labels": deep}));
+    let touch = || {
+        vec![
+            nested(),
+            strategic("clusters", "dev-1", json!({"node_count": 2})),
+            unassign("dev-1", "namespaces", "team-b"),
+        ]
+    };
+    assert_contains(&fleet.complaints(touch()), &[": nested too deeply: 32 levels are the most"]);
+    let whole = fleet.document("clusters", "dev-1");
+    assert!(fleet.accept(vec![nested(), put("clusters", "dev-1", whole)]).commit.is_none());
+}
+
+#[test]
+fn a_long_chain_of_components_is_accepted_in_time_that_grows_with_its_length() {
+    let mut fleet = Fleet::empty();
+    let link = |n: usize| {
+        let mut body = component(&format!("c{n:05}"));
+        body["depends_on"] = if n == 0 { json!([]) } else { json!([format!("c{:05}", n - 1)]) };
+        create("platform_components", body)
+    };
+    fleet.accept((0..3000).map(link).collect());
+    let closed =
+        fleet.complaints(vec![strategic("platform_components", "c00000", json!({"depends_on": ["c00002"]}))]);
+    assert_contains(&closed, &["`c00000` → `c00002` → `c00001` → `c00000`"]);
+}
+
+#[test]
+fn overrides_are_no_larger_than_a_document() {
+    let mut fleet = Fleet::small();
+    let complaints = fleet.complaints(vec![assign(
+        "dev-1",
+        "namespaces",
+        "team-a",
+        json!({"annotations": {"a": "x".repeat(70_000)}}),
+    )]);
+    assert!(
+        complaints[0].starts_with("/namespaces/0: the overrides of `team-a` have 700")
+            && complaints[0].ends_with("65536 are the most"),
+        "{complaints:?}"
+    );
+}
+
+#[test]
+fn a_substitution_variable_fits_a_key_of_a_config_map() {
+    let mut fleet = Fleet::small();
+    let patches = |length: usize| {
+        vec![strategic("clusters", "dev-1", json!({"patches": {"policies": {"A".repeat(length): "x"}}}))]
+    };
+    fleet.accept(patches(253));
+    assert!(fleet.complaints(patches(254))[0].contains("cannot be a substitution variable"));
+}
+
+#[test]
+fn an_added_kind_has_ids_that_kubernetes_takes_and_no_references_into_other_schemas() {
+    let parse = |properties: Value| {
+        let file = json!({"kind": "tinies", "apiVersion": "v1", "schema": {"key": {}, "items": {"type": "object", "required": ["id"], "properties": properties}}});
+        fleet::Kind::parse(&file.to_string()).map(|_| ()).map_err(|bad| bad.problems)
+    };
+    let problems = parse(json!({"id": {"type": "string"}})).expect_err("any id at all");
+    assert!(
+        problems[0].starts_with("`schema.items.properties.id.format` must be `dns-label`"),
+        "{problems:?}"
+    );
+    let id = json!({"type": "string", "format": "dns-label"});
+    let problems = parse(json!({"id": id, "x": {"type": "string", "$ref": "#/properties/id"}}))
+        .expect_err("a reference");
+    assert!(problems[0].starts_with("`schema.items` uses `$ref`"), "{problems:?}");
+}
+
+#[test]
+fn a_kind_file_brings_no_poison_into_answers() {
+    let mut fleet = Fleet::small();
+    let complaints = fleet.complaints(vec![tiny_kind(&json!({"n": {"type": "integer", "default": 9_007_199_254_740_993_u64}, "t": {"type": "string", "default": "\u{1}"}}))]);
+    assert_contains(
+        &complaints,
+        &[
+            "/schema/items/properties/n/default: 9007199254740993 is beyond",
+            "/schema/items/properties/t/default: the text has the character U+0001",
+        ],
+    );
+}
+
+#[test]
+fn a_redefined_kind_is_checked_against_overrides_merged_with_definitions() {
+    let mut fleet = Fleet::small();
+    let properties = json!({"a": {"type": "integer"}, "b": {"type": "integer"}});
+    fleet.accept(vec![
+        tiny_kind(&properties),
+        create("tinies", json!({"id": "one", "a": 1})),
+        assign("dev-1", "tinies", "one", json!({"b": 2})),
+    ]);
+    let fleet::Operation::Define(kind) = tiny_kind(&properties) else { panic!("a kind") };
+    let mut file = Value::Object(kind.file().clone());
+    file["schema"]["items"]["not"] = json!({"required": ["a", "b"]});
+    let kind =
+        fleet::Operation::Define(std::sync::Arc::new(fleet::Kind::parse(&file.to_string()).expect("good")));
+    let complaints = fleet.complaints(vec![kind]);
+    assert!(complaints[0].starts_with("/tinies/0: with the overrides of `one`: "), "{complaints:?}");
+}
+
+#[test]
+fn every_problem_of_a_strategic_patch_is_told() {
+    let mut fleet = Fleet::small();
+    let body =
+        json!({"namespaces": [{"labels": {}}, {"id": "team-a", "$patch": "merge"}], "environment": "moon"});
+    let complaints = fleet.complaints(vec![strategic("clusters", "dev-1", body)]);
+    assert_contains(
+        &complaints,
+        &[
+            "/environment: must be one of",
+            "/namespaces/0/id: each item",
+            "/namespaces/1/$patch: the only directive",
+        ],
+    );
+}
+
+#[test]
+fn a_json_patch_adds_to_a_list_that_is_not_there_yet() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![json_patch(
+        "clusters",
+        "prod-1",
+        json!([{"op": "add", "path": "/rolebindings/-", "value": {"id": "viewers"}}]),
+    )]);
+    assert_eq!(fleet.ids("prod-1", "rolebindings"), ["viewers"]);
 }

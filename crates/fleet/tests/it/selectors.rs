@@ -62,6 +62,10 @@ fn an_error_points_at_the_character() {
         ("a=ü", 3, "`ü` cannot be part of a value"),
         ("!a=b", 3, "expected `,` before the next requirement"),
         ("a>1", 2, "expected `,` before the next requirement"),
+        ("-x-=1", 1, "`-x-` cannot be the key of a label"),
+        ("a//b", 1, "`a//b` cannot be the key of a label"),
+        ("tier!=pro/d/", 7, "`pro/d/` cannot be a value"),
+        ("environment notin (prod,pro/d)", 25, "`pro/d` cannot be a value"),
         ("a=b)", 4, "expected `,` before the next requirement"),
     ];
     for (text, at, message) in cases {
