@@ -121,8 +121,7 @@ fn source_url(text: &str) -> bool {
     dns_name(&host.to_ascii_lowercase())
         && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
         && match path {
-            None => text.starts_with("https://"),
-            Some("") => text.starts_with("https://"),
+            None | Some("") => text.starts_with("https://"),
             Some(path) => segments(path) && (text.starts_with("https://") || !path.ends_with('/')),
         }
 }

@@ -298,27 +298,26 @@ pub fn list_clusters(
             return Err(NoClusterList::UnknownEnvironment { asked: asked.to_owned(), known });
         }
     }
-    let mut body = b"{\"inputs\":[".to_vec();
+    let mut body = "{\"inputs\":[".to_owned();
     let mut count = 0;
-    let mut size = Size::default();
     for cluster in
         state.clusters().filter(|c| environment.is_none_or(|asked| c.doc.environment.as_str() == asked))
     {
         if count > 0 {
-            body.push(b',');
+            body.push(',');
         }
         count += 1;
-        let text = list_entry(&cluster.doc);
-        size.text(&text);
-        body.extend_from_slice(text.as_bytes());
+        body.push_str(&list_entry(&cluster.doc));
     }
-    body.extend_from_slice(b"]}");
+    body.push_str("]}");
+    let mut size = Size::default();
+    size.text(&body);
     match count {
         0 if !allow_empty => Err(NoClusterList::NoMatch),
-        _ if count > MAX_INPUTS || body.len() > MAX_SENT || size.stored > MAX_STORED => {
-            Err(NoClusterList::TooLarge { count, bytes: body.len() })
+        _ if count > MAX_INPUTS || size.sent > MAX_SENT || size.stored > MAX_STORED => {
+            Err(NoClusterList::TooLarge { count, bytes: size.sent })
         }
-        _ => Ok(ClusterList { body, count, revision: state.head().revision }),
+        _ => Ok(ClusterList { body: body.into_bytes(), count, revision: state.head().revision }),
     }
 }
 

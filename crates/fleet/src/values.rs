@@ -268,6 +268,9 @@ mod tests {
         }
         assert!(problem(&[("a\\", "1")]).contains("escapes nothing"));
         assert!(problem(&[(&"a.".repeat(30000), "1")]).contains("more than 20 steps"));
+        let steps = |count: usize| vec!["a"; count].join(".");
+        assert!(problem(&[(&steps(21), "1")]).contains("more than 20 steps"));
+        assert!(good(&[(&steps(20), "1")]).is_object());
     }
 
     #[test]

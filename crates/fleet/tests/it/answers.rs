@@ -206,5 +206,12 @@ fn a_cluster_list_is_full_at_921_600_bytes_and_at_a_mebibyte_as_it_is_stored() {
     let spread = |extra: usize| list(3000, &name, missing % 3000 + extra);
     assert_eq!(spread(0).expect("exactly full").body().len(), 921_600);
     assert!(matches!(spread(1), Err(NoClusterList::TooLarge { count: 3000, bytes: 921_601 })));
-    assert!(matches!(list(1500, &"< ".repeat(100), 0), Err(NoClusterList::TooLarge { count: 1500, .. })));
+    // As it is stored: many `<`, and plain characters for the rest.
+    let brackets = "<x".repeat(85);
+    let stored = |body: &[u8]| body.len() + 5 * body.iter().filter(|byte| **byte == b'<').count();
+    let missing = fleet::MAX_STORED - stored(list(1500, &brackets, 0).expect("it fits").body());
+    let name = format!("{brackets}{}", "x".repeat(missing / 1500));
+    let spread = |extra: usize| list(1500, &name, missing % 1500 + extra);
+    assert_eq!(stored(spread(0).expect("exactly full").body()), 1_048_576);
+    assert!(matches!(spread(1), Err(NoClusterList::TooLarge { count: 1500, .. })));
 }
