@@ -48,7 +48,7 @@ tools: ## install what test needs, in a cache outside the clone
 
 ##@ Now and then
 
-bench-core: ## measure the core: time, then memory per cluster
+bench-core: ## measure the core: time, then memory per cluster (BENCH_CLUSTERS=1000 for one size)
 	cargo bench -p bench --bench core --locked
 	cargo run --release -p bench --example memory --locked
 

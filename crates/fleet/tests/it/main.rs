@@ -6,6 +6,7 @@ mod common;
 mod effects;
 mod golden;
 mod guard;
+mod inverse;
 mod naive;
 mod patches;
 mod properties;
