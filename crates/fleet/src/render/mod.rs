@@ -1,12 +1,18 @@
 //! What a cluster is answered.
 //!
 //! An empty list makes Flux delete everything, so [`Inputs`], the only type that becomes such a body, is made in exactly two
-//! places, both here: from a live cluster, with one input for each of its references, and from a decommission record.
+//! ways, each called once, here: from a live cluster, with one input for each of its references, and from a decommission record.
 //! There is no way from an error to it.
+
+mod cluster_list;
+mod inputs;
+
+pub use cluster_list::{ClusterList, NoClusterList, list_clusters};
+pub use inputs::Inputs;
 
 use crate::document::{Cluster, Stored};
 use crate::fragment::{self, ClusterPart, Sink, Size};
-use crate::ids::{Dns, Id, PLATFORM_COMPONENTS, Revision};
+use crate::ids::{Id, PLATFORM_COMPONENTS, Revision};
 use crate::kind::{Kind, Shape};
 use crate::state::{Served, State};
 
@@ -65,57 +71,12 @@ pub enum Fault {
     },
 }
 
-/// The body of an answer: `{"inputs":[…]}`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Inputs {
-    body: Vec<u8>,
-    count: usize,
-    revision: Revision,
-}
-
-impl Inputs {
-    /// The bytes to send.
-    pub fn body(&self) -> &[u8] {
-        &self.body
-    }
-
-    /// The bytes to send, without a copy.
-    pub fn into_body(self) -> Vec<u8> {
-        self.body
-    }
-
-    /// How many inputs there are.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// The highest revision of what the answer was made from.
-    pub fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    /// A weak entity tag: equal tags of one store mean equal bytes.
-    pub fn etag(&self) -> String {
-        format!("W/\"{ANSWER_FORMAT}.{}\"", self.revision)
-    }
-
-    fn of_tombstone(revision: Revision) -> Self {
-        Self { body: b"{\"inputs\":[]}".to_vec(), count: 0, revision }
-    }
-}
-
-impl std::fmt::Debug for Inputs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Inputs({} inputs, {} bytes, {})", self.count, self.body.len(), self.etag())
-    }
-}
-
 /// Answers a poll: what the cluster of this DNS name gets of the kind with this path.
 pub fn render(state: &State, dns: &str, path: &str) -> Answer {
     let Some(kind) = state.kinds().by_path(path) else { return Answer::UnknownKind };
     match state.served(dns) {
         None => Answer::UnknownCluster,
-        Some(Served::Decommissioned(tombstone)) => Answer::Inputs(Inputs::of_tombstone(tombstone.revision)),
+        Some(Served::Decommissioned(tombstone)) => Answer::Inputs(Inputs::of_tombstone(tombstone)),
         Some(Served::Live(cluster)) => match inputs(state, cluster, kind) {
             Ok(inputs) => Answer::Inputs(inputs),
             Err(fault) => Answer::Fault(fault),
@@ -140,7 +101,7 @@ pub(crate) fn inputs(state: &State, cluster: &Stored<Cluster>, kind: &Kind) -> R
         let size = Size { sent: body.len(), stored: body.len() };
         return Err(Fault::TooLarge { cluster: cluster.doc.id.clone(), count: made.count, size });
     }
-    Ok(Inputs { body, count: made.count, revision: made.revision })
+    Ok(Inputs::of_references(body, made.count, made.revision))
 }
 
 /// What an answer would measure.
@@ -229,103 +190,4 @@ pub(crate) fn input(state: &State, cluster: &Cluster, kind: &Kind, id: &Id) -> O
         }
     }
     String::from_utf8(text).ok()
-}
-
-/// The list of clusters for whoever provisions them. Another type than [`Inputs`], with the same care: whoever acts on it
-/// deletes machines.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ClusterList {
-    body: Vec<u8>,
-    count: usize,
-    revision: Revision,
-}
-
-impl ClusterList {
-    /// The bytes to send.
-    pub fn body(&self) -> &[u8] {
-        &self.body
-    }
-
-    /// How many clusters there are.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// A weak entity tag, from the head's revision.
-    pub fn etag(&self) -> String {
-        format!("W/\"{ANSWER_FORMAT}.{}\"", self.revision)
-    }
-}
-
-/// Why there is no list of clusters.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum NoClusterList {
-    /// Nobody could be in that environment.
-    #[error("there is no environment `{asked}`; there are {}", .known.join(", "))]
-    UnknownEnvironment {
-        /// What was asked for.
-        asked: String,
-        /// What there is.
-        known: Vec<String>,
-    },
-    /// Nobody is, and an empty list was not asked for.
-    #[error(
-        "no cluster matches; whoever acts on an empty list deletes machines, so ask for `allow_empty=true` if you mean it"
-    )]
-    NoMatch,
-    /// The Flux Operator would cut or refuse the list.
-    #[error(
-        "the list has {count} clusters and {bytes} bytes; the Flux Operator takes at most {MAX_INPUTS} and {MAX_SENT}: ask per environment"
-    )]
-    TooLarge {
-        /// How many clusters match.
-        count: usize,
-        /// How many bytes the list would have.
-        bytes: usize,
-    },
-}
-
-/// Lists the live clusters, all or of one environment, sorted by id.
-pub fn list_clusters(
-    state: &State,
-    environment: Option<&str>,
-    allow_empty: bool,
-) -> Result<ClusterList, NoClusterList> {
-    if let Some(asked) = environment {
-        let known = state.kinds().environments();
-        if !known.contains(&asked) {
-            let known = known.into_iter().map(str::to_owned).collect();
-            return Err(NoClusterList::UnknownEnvironment { asked: asked.to_owned(), known });
-        }
-    }
-    let mut body = "{\"inputs\":[".to_owned();
-    let mut count = 0;
-    for cluster in
-        state.clusters().filter(|c| environment.is_none_or(|asked| c.doc.environment.as_str() == asked))
-    {
-        if count > 0 {
-            body.push(',');
-        }
-        count += 1;
-        body.push_str(&list_entry(&cluster.doc));
-    }
-    body.push_str("]}");
-    let mut size = Size::default();
-    size.text(&body);
-    match count {
-        0 if !allow_empty => Err(NoClusterList::NoMatch),
-        _ if count > MAX_INPUTS || size.sent > MAX_SENT || size.stored > MAX_STORED => {
-            Err(NoClusterList::TooLarge { count, bytes: size.sent })
-        }
-        _ => Ok(ClusterList { body: body.into_bytes(), count, revision: state.head().revision }),
-    }
-}
-
-fn list_entry(cluster: &Cluster) -> String {
-    crate::canonical::encode(&serde_json::json!({
-        "cluster_dns": Dns::as_str(&cluster.dns),
-        "cluster_name": &*cluster.name,
-        "environment": cluster.environment.as_str(),
-        "id": cluster.id.as_str(),
-    }))
 }
