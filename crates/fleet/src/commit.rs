@@ -125,7 +125,7 @@ impl Commit {
                 &optional(request),
                 &counts,
                 &[u8::from(confirmed)],
-                &self.state.0,
+                &self.state.0.0,
                 &changes,
             ],
         )

@@ -39,8 +39,22 @@ impl Hash {
     }
 }
 
-/// The digest of everything a [`crate::State`] holds, but for revision numbers.
-pub type StateDigest = Hash;
+/// The digest of everything a [`crate::State`] holds, but for revision numbers. Not to be mistaken for the hash of a commit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct StateDigest(pub Hash);
+
+impl StateDigest {
+    /// Reads what `Display` wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        Hash::parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for StateDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// A place in the ledger. Two ledgers that agree on a position agree on everything before it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -108,7 +122,7 @@ impl Sum {
             pair.copy_from_slice(&lane.to_le_bytes());
         }
         hasher.update(&bytes);
-        Hash(*hasher.finalize().as_bytes())
+        StateDigest(Hash(*hasher.finalize().as_bytes()))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::common::*;
 use fleet::{
     Canonical, Change, Commit, Diverged, Hash, KINDS, Key, Kind, Loader, Origin, Policy, Position, Revision,
-    Row, State, Tally, Timestamp, Transaction, Uid, apply,
+    Row, State, StateDigest, Tally, Timestamp, Transaction, Uid, apply,
 };
 use serde_json::json;
 
@@ -82,7 +82,7 @@ fn replay_refuses_what_does_not_follow_or_was_changed_on_the_way() {
         |commit| commit.origin.reason = Some("".into()),
         |commit| commit.origin.time = Timestamp(0),
         |commit| commit.removals.confirmed = true,
-        |commit| commit.state = Hash::default(),
+        |commit| commit.state = StateDigest::default(),
         |commit| commit.at.hash = Hash::default(),
         |commit| commit.changes.clear(),
         |commit| {
@@ -167,7 +167,7 @@ fn store(commits: &[Commit]) -> Vec<Row> {
 }
 
 /// Loads rows; against the digest of the state, or against whatever they come to.
-fn load(state: &State, rows: Vec<Row>, digest: Option<Hash>) -> Result<State, Diverged> {
+fn load(state: &State, rows: Vec<Row>, digest: Option<StateDigest>) -> Result<State, Diverged> {
     let mut loader = Loader::new(rows.clone())?;
     for row in rows.into_iter().rev() {
         loader.push(row)?;
