@@ -254,6 +254,24 @@ fn delete(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target) -> Done 
     Ok(())
 }
 
+/// A reference of a cluster that an operation is about.
+struct Place<'a> {
+    cluster: &'a Key,
+    /// Whether the request spelt the cluster by its id.
+    by_id: bool,
+    /// Where in the cluster's list the reference is, if it is there.
+    at: Option<usize>,
+}
+
+impl Place<'_> {
+    /// The request spelt the removal of this very reference.
+    fn name_removal(&self, draft: &mut Draft<'_>, kind: &Kind, id: &str) {
+        if self.by_id {
+            draft.named.references.insert((self.cluster.id.clone(), kind.name().clone(), Id::from(id)));
+        }
+    }
+}
+
 /// Runs over the clusters that a target means, with the list of references that an operation is about.
 fn on_references(
     draft: &mut Draft<'_>,
@@ -261,16 +279,10 @@ fn on_references(
     clusters: &Target,
     kind: &Kind,
     id: &str,
-    mut change: impl FnMut(
-        &mut Draft<'_>,
-        &Key,
-        bool,
-        &mut Map<String, Value>,
-        Option<usize>,
-    ) -> Result<bool, Refusal>,
+    mut change: impl FnMut(&mut Draft<'_>, &Place<'_>, &mut Map<String, Value>) -> Result<bool, Refusal>,
 ) -> Done {
     let cluster_kind = kind_of(draft, CLUSTERS)?;
-    let (keys, spelt_by_id) = targets(draft, &cluster_kind, clusters)?;
+    let (keys, by_id) = targets(draft, &cluster_kind, clusters)?;
     let mut hits = 0;
     for key in keys {
         let touched = |member: &str| {
@@ -281,9 +293,8 @@ fn on_references(
             hits += 1;
             continue;
         };
-        let list = map.entry(kind.name().as_str()).or_insert_with(|| Value::Array(Vec::new()));
-        let at = list.as_array().and_then(|list| list.iter().position(|reference| reference["id"] == id));
-        if change(draft, &key, spelt_by_id, &mut map, at)? {
+        let at = list_of(&mut map, kind).iter().position(|reference| reference["id"] == id);
+        if change(draft, &Place { cluster: &key, by_id, at }, &mut map)? {
             hits += 1;
             draft.write(n, &cluster_kind, key, map, kept.as_ref());
         }
@@ -333,12 +344,12 @@ fn assign(
         ));
     }
     reference.insert("id".to_owned(), id.into());
-    on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
-        if spelt_by_id && reference.get("enabled") == Some(&Value::Bool(false)) {
-            draft.named.references.insert((key.id.clone(), kind.name().clone(), Id::from(id)));
+    on_references(draft, n, clusters, &kind, id, |draft, place, map| {
+        if reference.get("enabled") == Some(&Value::Bool(false)) {
+            place.name_removal(draft, &kind, id);
         }
         let list = list_of(map, &kind);
-        match at {
+        match place.at {
             Some(at) => list[at] = Value::Object(reference.clone()),
             None => list.push(Value::Object(reference.clone())),
         }
@@ -355,27 +366,28 @@ fn patch_reference(
     patch: &Patch,
 ) -> Done {
     let kind = reference_kind(draft, kind)?;
-    on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
-        let Some(at) = at else { return Ok(false) };
+    on_references(draft, n, clusters, &kind, id, |draft, place, map| {
+        let Some(at) = place.at else { return Ok(false) };
         let Some(reference) = list_of(map, &kind)[at].as_object_mut() else { return Ok(false) };
         let was_disabled = reference.get("enabled") == Some(&Value::Bool(false));
-        let place = Pointer::to(kind.name().as_str()).item(at);
-        let refused =
-            |Finding { pointer, message }| refuse(Some(key), Reason::Invalid, place.then(&pointer), message);
+        let pointer_to = Pointer::to(kind.name().as_str()).item(at);
+        let refused = |Finding { pointer, message }| {
+            refuse(Some(place.cluster), Reason::Invalid, pointer_to.then(&pointer), message)
+        };
         patch.change(reference, &[]).map_err(refused)?;
         if reference.get("id").is_some_and(|inside| *inside != id) {
             return Err(refuse(
-                Some(key),
+                Some(place.cluster),
                 Reason::Invalid,
-                place.join("id"),
+                pointer_to.join("id"),
                 "the `id` of a reference cannot be changed",
             ));
         }
         reference.insert("id".to_owned(), id.into());
         let is_disabled = reference.get("enabled") == Some(&Value::Bool(false));
         // Named is what this very patch disables, not what it finds disabled.
-        if spelt_by_id && is_disabled && (!was_disabled || patch.says_disabled()) {
-            draft.named.references.insert((key.id.clone(), kind.name().clone(), Id::from(id)));
+        if is_disabled && (!was_disabled || patch.says_disabled()) {
+            place.name_removal(draft, &kind, id);
         }
         Ok(true)
     })
@@ -383,15 +395,13 @@ fn patch_reference(
 
 fn remove_reference(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &str, id: &str) -> Done {
     let kind = reference_kind(draft, kind)?;
-    on_references(draft, n, clusters, &kind, id, |draft, key, spelt_by_id, map, at| {
-        let Some(at) = at else { return Ok(false) };
+    on_references(draft, n, clusters, &kind, id, |draft, place, map| {
+        let Some(at) = place.at else { return Ok(false) };
         list_of(map, &kind).remove(at);
         if kind.shape() == Shape::Component {
-            drop_patches(draft, key, map, id);
+            drop_patches(draft, place.cluster, map, id);
         }
-        if spelt_by_id {
-            draft.named.references.insert((key.id.clone(), kind.name().clone(), Id::from(id)));
-        }
+        place.name_removal(draft, &kind, id);
         Ok(true)
     })
 }
