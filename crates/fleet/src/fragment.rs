@@ -135,8 +135,7 @@ impl ComponentFragment {
         patches: Option<ComponentPatches<'_>>,
         sink: &mut impl Sink,
     ) {
-        sink.counted("{\"cluster\":", 0);
-        cluster.write(sink);
+        cluster.open(sink);
         match overrides {
             None => sink.counted(&self.text[..self.patches_at], self.escapes.0),
             Some(overrides) => {
@@ -262,12 +261,16 @@ fn members<'a>(
     before.chain([("cluster", None)]).chain(after)
 }
 
-/// What every input says of its cluster, encoded once for an answer.
+/// How the input of a component begins.
+const OPENING: &str = "{\"cluster\":";
+
+/// What every input says of its cluster, encoded once for an answer, behind [`OPENING`].
 pub(crate) struct ClusterPart(Piece);
 
 impl ClusterPart {
     pub(crate) fn of(cluster: &crate::document::Cluster) -> Self {
         let mut text = String::with_capacity(64 + cluster.dns.as_str().len() + cluster.name.len());
+        text.push_str(OPENING);
         text.push_str("{\"dns\":");
         push_string(&mut text, cluster.dns.as_str());
         text.push_str(",\"environment\":");
@@ -278,8 +281,14 @@ impl ClusterPart {
         Self(Piece::of(text))
     }
 
-    fn write(&self, sink: &mut impl Sink) {
+    /// Writes an input's beginning, which for components is the cluster.
+    fn open(&self, sink: &mut impl Sink) {
         self.0.write(sink);
+    }
+
+    /// Writes the cluster alone.
+    fn write(&self, sink: &mut impl Sink) {
+        sink.counted(&self.0.text[OPENING.len()..], self.0.escapes);
     }
 }
 

@@ -58,7 +58,9 @@ pub(super) fn findings(
         findings.extend(override_findings(next, cluster, kind, None));
     }
     for reference in cluster.components.iter() {
-        findings.extend(component_findings(before, next, cluster, reference, unreadable));
+        findings.extend(component_findings(next, cluster, reference, unreadable, |component, of| {
+            were_right(before, cluster, component, of)
+        }));
     }
     for of in cluster.patches.iter().filter(|of| cluster.component(of.component.as_str()).is_none()) {
         let message = format!(
@@ -84,9 +86,14 @@ pub(super) fn findings_about(
     let concerns = |reference: &&Reference<ComponentOverrides>| {
         reference.id == *component || reference.own_dependencies().is_some_and(|ids| ids.contains(component))
     };
+    // The cluster itself is as it was, so its patches are right as long as the delivery is the same.
+    let same_delivery = |component: &Component, _: ComponentPatches<'_>| {
+        let was = before.component(component.id.as_str()).map(|stored| stored.doc.effective_delivery());
+        was == Some(component.effective_delivery())
+    };
     let concerned = cluster.components.iter().filter(concerns);
     let findings = concerned
-        .flat_map(|reference| component_findings(before, next, cluster, reference, &BTreeSet::new()));
+        .flat_map(|reference| component_findings(next, cluster, reference, &BTreeSet::new(), same_delivery));
     findings.chain(cycle(next, cluster)).collect()
 }
 
@@ -125,11 +132,11 @@ pub(super) fn override_findings(
 
 /// Everything that is wrong with one component of a cluster.
 fn component_findings(
-    before: &State,
     next: &State,
     cluster: &Cluster,
     reference: &Reference<ComponentOverrides>,
     unreadable: &BTreeSet<Key>,
+    accepted: impl Fn(&Component, ComponentPatches<'_>) -> bool,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let place = || {
@@ -152,7 +159,7 @@ fn component_findings(
     }
     dependencies(next, cluster, reference, component, place, &mut findings);
     if let Some(of) = cluster.patches.get(reference.id.as_str())
-        && !were_right(before, cluster, component, of)
+        && !accepted(component, of)
     {
         patches(component.effective_delivery(), of, &mut findings);
     }
@@ -161,10 +168,12 @@ fn component_findings(
 
 /// Whether the same patches were accepted for the same delivery before.
 fn were_right(before: &State, cluster: &Cluster, component: &Component, of: ComponentPatches<'_>) -> bool {
-    let was =
-        before.cluster(cluster.id.as_str()).and_then(|stored| stored.doc.patches.get(of.component.as_str()));
     let delivery = before.component(of.component.as_str()).map(|stored| stored.doc.effective_delivery());
-    was.is_some_and(|was| was.patches == of.patches) && delivery == Some(component.effective_delivery())
+    if delivery != Some(component.effective_delivery()) {
+        return false;
+    }
+    let was = before.cluster(cluster.id.as_str()).map(|stored| &stored.doc);
+    was.is_some_and(|was| was.patches.get(of.component.as_str()).is_some_and(|was| was.patches == of.patches))
 }
 
 fn dependencies(
