@@ -305,70 +305,78 @@ impl<'a> CatalogChange<'a> {
         }
     }
 
+    /// One walk over the fleet, whatever has changed: reaching the clusters costs more than looking at them.
     fn check_users(&self, before: &State, next: &State, violations: &mut Violations) {
-        for (operation, key) in &self.rewired {
-            let findings = |cluster: &Cluster| cluster::findings_about(before, next, cluster, &key.id);
-            self.check_each(next, *operation, key, findings, violations);
+        if self.rewired.is_empty() && self.entangled.is_empty() && self.grown.is_empty() {
+            return;
         }
-        for (operation, key) in &self.entangled {
-            let Some(kind) = next.kinds().get(key.kind.as_str()) else { continue };
-            let findings = |cluster: &Cluster| cluster::override_findings(next, cluster, kind, Some(&key.id));
-            self.check_each(next, *operation, key, findings, violations);
-        }
-        for (kind, grown) in &self.grown {
-            let Some(kind) = next.kinds().get(kind) else { continue };
-            self.check_grown(next, kind, grown, violations);
-        }
-    }
-
-    /// Checks all clusters that were not checked as a whole.
-    fn check_each(
-        &self,
-        next: &State,
-        operation: usize,
-        key: &Key,
-        findings: impl Fn(&Cluster) -> Vec<Finding>,
-        violations: &mut Violations,
-    ) {
-        let mut broken = Sampled::default();
+        let mut rewired = vec![Sampled::default(); self.rewired.len()];
+        let mut entangled = vec![Sampled::default(); self.entangled.len()];
+        let grown: Vec<Grown<'_>> =
+            self.grown.iter().filter_map(|(kind, keys)| Grown::of(next, kind, keys)).collect();
+        let mut too_large = vec![Sampled::default(); grown.len()];
         for stored in next.clusters().filter(|stored| !self.checked.contains(stored.doc.id.as_str())) {
-            broken.add(&stored.doc.id, findings(&stored.doc).into_iter().map(|finding| finding.message));
-        }
-        broken.report(operation, key, &Reason::Invalid, violations);
-    }
-
-    /// Only an answer whose bound is over the limit is measured: as many inputs as there are references, each as large as the
-    /// largest of the kind.
-    fn check_grown(&self, next: &State, kind: &Kind, grown: &[(usize, &Key)], violations: &mut Violations) {
-        let largest = largest(next, kind);
-        let mut broken = Sampled::default();
-        for stored in next.clusters().filter(|stored| !self.checked.contains(stored.doc.id.as_str())) {
-            if bound(&stored.doc, kind, largest) <= MAX_SENT {
-                continue;
+            let cluster = &stored.doc;
+            for ((_, key), broken) in self.rewired.iter().zip(&mut rewired) {
+                broken.add(&cluster.id, cluster::findings_about(before, next, cluster, &key.id));
             }
-            if grown.iter().any(|(_, key)| stored.doc.refers_to(kind.name().as_str(), key.id.as_str())) {
-                let findings = oversized(next, stored, &[kind]);
-                broken.add(&stored.doc.id, findings.into_iter().map(|finding| finding.message));
+            for ((_, key), broken) in self.entangled.iter().zip(&mut entangled) {
+                if let Some(kind) = next.kinds().get(key.kind.as_str()) {
+                    broken.add(&cluster.id, cluster::override_findings(next, cluster, kind, Some(&key.id)));
+                }
+            }
+            for (grown, broken) in grown.iter().zip(&mut too_large) {
+                broken.add(&cluster.id, grown.findings(next, stored));
             }
         }
-        if let Some((operation, key)) = grown.first() {
-            broken.report(*operation, key, &Reason::TooLarge, violations);
+        let broken = self.rewired.iter().zip(rewired).chain(self.entangled.iter().zip(entangled));
+        for ((operation, key), broken) in broken {
+            broken.report(*operation, key, &Reason::Invalid, violations);
+        }
+        for (grown, broken) in grown.iter().zip(too_large) {
+            let (operation, key) = grown.keys[0];
+            broken.report(operation, key, &Reason::TooLarge, violations);
         }
     }
 }
 
+/// Definitions of a kind that grew.
+struct Grown<'a> {
+    kind: &'a Kind,
+    keys: &'a [(usize, &'a Key)],
+    /// The largest input of the kind.
+    largest: usize,
+}
+
+impl<'a> Grown<'a> {
+    fn of(next: &'a State, kind: &str, keys: &'a [(usize, &'a Key)]) -> Option<Self> {
+        let kind = next.kinds().get(kind)?;
+        Some(Self { kind, keys, largest: largest(next, kind) })
+    }
+
+    /// Only an answer whose bound is over the limit is measured: as many inputs as there are references, each as large as the
+    /// largest of the kind.
+    fn findings(&self, next: &State, stored: &Stored<Cluster>) -> Vec<Finding> {
+        let concerns =
+            |(_, key): &(usize, &Key)| stored.doc.refers_to(self.kind.name().as_str(), key.id.as_str());
+        if bound(&stored.doc, self.kind, self.largest) <= MAX_SENT || !self.keys.iter().any(concerns) {
+            return Vec::new();
+        }
+        oversized(next, stored, &[self.kind])
+    }
+}
+
 /// What is wrong on many clusters: the first of them in words, the rest as a number.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Sampled {
     first: Vec<String>,
     clusters: usize,
 }
 
 impl Sampled {
-    fn add(&mut self, cluster: &Id, messages: impl Iterator<Item = String>) {
-        let mut any = false;
-        for message in messages {
-            any = true;
+    fn add(&mut self, cluster: &Id, findings: Vec<Finding>) {
+        let any = !findings.is_empty();
+        for Finding { message, .. } in findings {
             if self.clusters < REPORTED {
                 let named = message.contains(&format!("`{cluster}`"));
                 self.first.push(if named {
