@@ -6,7 +6,7 @@ use crate::fragment::{Sink, Size};
 use crate::ids::{Dns, Revision};
 use crate::state::State;
 
-/// The list of clusters for whoever provisions them. Another type than [`Inputs`], with the same care: whoever acts on it
+/// The list of clusters for whoever provisions them. Another type than [`Inputs`](super::Inputs), with the same care: whoever acts on it
 /// deletes machines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClusterList {
