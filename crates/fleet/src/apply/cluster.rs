@@ -80,18 +80,19 @@ pub(super) fn findings_about(
     cluster: &Cluster,
     component: &Id,
 ) -> Vec<Finding> {
-    if !cluster.refers_to(PLATFORM_COMPONENTS, component.as_str()) {
+    let depends_by_itself = |reference: &&Reference<ComponentOverrides>| {
+        reference.own_dependencies().is_some_and(|ids| ids.contains(component)) && reference.id != *component
+    };
+    let by_itself = cluster.components.iter().filter(depends_by_itself);
+    let mut concerned = cluster.component(component.as_str()).into_iter().chain(by_itself).peekable();
+    if concerned.peek().is_none() {
         return Vec::new();
     }
-    let concerns = |reference: &&Reference<ComponentOverrides>| {
-        reference.id == *component || reference.own_dependencies().is_some_and(|ids| ids.contains(component))
-    };
     // The cluster itself is as it was, so its patches are right as long as the delivery is the same.
     let same_delivery = |component: &Component, _: ComponentPatches<'_>| {
         let was = before.component(component.id.as_str()).map(|stored| stored.doc.effective_delivery());
         was == Some(component.effective_delivery())
     };
-    let concerned = cluster.components.iter().filter(concerns);
     let findings = concerned
         .flat_map(|reference| component_findings(next, cluster, reference, &BTreeSet::new(), same_delivery));
     findings.chain(cycle(next, cluster)).collect()

@@ -73,13 +73,13 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
     let flux = file.get("metadata").and_then(|metadata| metadata.get("x-flux"));
     problems.extend(flux.into_iter().flat_map(flux_problems));
     let text = |field: &str| flux.and_then(|flux| flux.get(field)?.as_str());
-    let expected = match name {
+    let shape = match name {
         CLUSTERS => Shape::Cluster,
         PLATFORM_COMPONENTS => Shape::Component,
         _ => Shape::Definition,
     };
-    if text("shape").unwrap_or("definition") != expected.as_str() {
-        problems.push(format!("`metadata.x-flux.shape` of `{name}` must be {}", expected.as_str()));
+    if text("shape").unwrap_or("definition") != shape.as_str() {
+        problems.push(format!("`metadata.x-flux.shape` of `{name}` must be {}", shape.as_str()));
     }
     let guard = if text("guard") == Some("each") { GuardClass::Each } else { GuardClass::Ordinary };
     let reserved =
@@ -87,7 +87,6 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
     let reserved = reserved.iter().filter_map(|pattern| Some(pattern.as_str()?.to_owned())).collect();
     let reserved_because = text("reserved_because").unwrap_or("the kind's file says so").to_owned();
     let singular = text("singular").map_or_else(|| singular(name), str::to_owned).into();
-    let shape = expected;
 
     let Some(items) =
         file.get("schema").and_then(|schema| schema.get("items")).filter(|items| items.is_object())

@@ -5,7 +5,6 @@ mod advance;
 mod entry;
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use rpds::{HashTrieMap, HashTrieMapSync, RedBlackTreeMapSync};
@@ -129,16 +128,6 @@ impl State {
     /// All live clusters, sorted by id.
     pub fn clusters(&self) -> impl Iterator<Item = &Arc<Stored<Cluster>>> {
         self.clusters.values()
-    }
-
-    /// The live clusters whose ids come after the given one, sorted by id.
-    pub fn clusters_after(&self, id: &str) -> impl Iterator<Item = &Arc<Stored<Cluster>>> {
-        self.clusters.range((Bound::Excluded(Id::from(id)), Bound::Unbounded)).map(|(_, cluster)| cluster)
-    }
-
-    /// How many live clusters there are.
-    pub fn cluster_count(&self) -> usize {
-        self.clusters.size()
     }
 
     /// A component of the catalog.
