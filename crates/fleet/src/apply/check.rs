@@ -359,7 +359,7 @@ impl<'a> Grown<'a> {
     fn findings(&self, next: &State, stored: &Stored<Cluster>) -> Vec<Finding> {
         let concerns =
             |(_, key): &(usize, &Key)| stored.doc.refers_to(self.kind.name().as_str(), key.id.as_str());
-        if bound(&stored.doc, self.kind, self.largest) <= MAX_SENT || !self.keys.iter().any(concerns) {
+        if !self.keys.iter().any(concerns) || bound(&stored.doc, self.kind, self.largest) <= MAX_SENT {
             return Vec::new();
         }
         oversized(next, stored, &[self.kind])

@@ -58,9 +58,11 @@ pub(super) fn findings(
         findings.extend(override_findings(next, cluster, kind, None));
     }
     for reference in cluster.components.iter() {
-        findings.extend(component_findings(next, cluster, reference, unreadable, |component, of| {
-            were_right(before, cluster, component, of)
-        }));
+        let unproven = |component: &Component| {
+            let of = cluster.patches.get(component.id.as_str())?;
+            (!were_right(before, cluster, component, of)).then_some(of)
+        };
+        findings.extend(component_findings(next, cluster, reference, unreadable, unproven));
     }
     for of in cluster.patches.iter().filter(|of| cluster.component(of.component.as_str()).is_none()) {
         let message = format!(
@@ -80,21 +82,24 @@ pub(super) fn findings_about(
     cluster: &Cluster,
     component: &Id,
 ) -> Vec<Finding> {
-    let depends_by_itself = |reference: &&Reference<ComponentOverrides>| {
-        reference.own_dependencies().is_some_and(|ids| ids.contains(component)) && reference.id != *component
-    };
-    let by_itself = cluster.components.iter().filter(depends_by_itself);
+    let by_itself = cluster
+        .own_dependencies()
+        .filter(|(reference, own)| own.contains(component) && reference.id != *component)
+        .map(|(reference, _)| reference);
     let mut concerned = cluster.component(component.as_str()).into_iter().chain(by_itself).peekable();
     if concerned.peek().is_none() {
         return Vec::new();
     }
     // The cluster itself is as it was, so its patches are right as long as the delivery is the same.
-    let same_delivery = |component: &Component, _: ComponentPatches<'_>| {
+    let unproven = |component: &Component| {
         let was = before.component(component.id.as_str()).map(|stored| stored.doc.effective_delivery());
-        was == Some(component.effective_delivery())
+        if was == Some(component.effective_delivery()) {
+            return None;
+        }
+        cluster.patches.get(component.id.as_str())
     };
     let findings = concerned
-        .flat_map(|reference| component_findings(next, cluster, reference, &BTreeSet::new(), same_delivery));
+        .flat_map(|reference| component_findings(next, cluster, reference, &BTreeSet::new(), unproven));
     findings.chain(cycle(next, cluster)).collect()
 }
 
@@ -131,13 +136,13 @@ pub(super) fn override_findings(
     findings
 }
 
-/// Everything that is wrong with one component of a cluster.
-fn component_findings(
+/// Everything that is wrong with one component of a cluster; `unproven` gives those of its patches that were not found right before.
+fn component_findings<'a>(
     next: &State,
-    cluster: &Cluster,
+    cluster: &'a Cluster,
     reference: &Reference<ComponentOverrides>,
     unreadable: &BTreeSet<Key>,
-    accepted: impl Fn(&Component, ComponentPatches<'_>) -> bool,
+    unproven: impl Fn(&Component) -> Option<ComponentPatches<'a>>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let place = || {
@@ -159,9 +164,7 @@ fn component_findings(
         findings.push(Finding::new(place().join("oci_tag"), PLUS_IN_TAG));
     }
     dependencies(next, cluster, reference, component, place, &mut findings);
-    if let Some(of) = cluster.patches.get(reference.id.as_str())
-        && !accepted(component, of)
-    {
+    if let Some(of) = unproven(component) {
         patches(component.effective_delivery(), of, &mut findings);
     }
     findings
@@ -258,16 +261,13 @@ fn patches(delivery: Delivery, of: ComponentPatches<'_>, findings: &mut Vec<Find
 
 /// Dependencies that a cluster sets itself may close a circle that the catalog does not have.
 fn cycle(next: &State, cluster: &Cluster) -> Option<Finding> {
-    if cluster.components.iter().all(|reference| reference.own_dependencies().is_none()) {
-        return None;
-    }
     let dependencies = |id: &Id| {
         let reference = cluster.component(id.as_str())?;
         let catalog = next.component(id.as_str()).map(|component| component.doc.dependencies());
         reference.own_dependencies().or(catalog)
     };
-    let own = cluster.components.iter().filter(|reference| reference.own_dependencies().is_some());
-    let cycle = own.into_iter().find_map(|reference| cycle_through(&reference.id, dependencies))?;
+    let cycle =
+        cluster.own_dependencies().find_map(|(reference, _)| cycle_through(&reference.id, dependencies))?;
     Some(Finding::new(
         Pointer::to(PLATFORM_COMPONENTS),
         format!("the dependencies go round in a circle: {cycle}"),

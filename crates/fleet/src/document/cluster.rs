@@ -105,6 +105,9 @@ pub struct Cluster {
     pub protected: Option<bool>,
     /// What selectors select by, sorted by key.
     pub labels: Option<Labels>,
+    /// Whether it sets the dependencies of one of its components itself. Few clusters do, and a walk over the fleet that asks for
+    /// it need not look into every reference.
+    has_own_dependencies: bool,
     /// The components it runs, sorted by id.
     pub components: Arc<[Reference<ComponentOverrides>]>,
     /// Its references to every other kind, sorted by kind and id. A kind that it refers to nowhere is absent.
@@ -161,8 +164,10 @@ impl Cluster {
                 }
             }
         };
+        let components = components.unwrap_or_default();
         Ok(Self {
             id,
+            has_own_dependencies: components.iter().any(|reference| reference.own_dependencies().is_some()),
             dns: Dns::from(&*require_text(&mut map, "cluster_dns")?),
             name: require_text(&mut map, "cluster_name")?,
             environment: names.share("", &require_text(&mut map, "environment")?),
@@ -174,7 +179,7 @@ impl Cluster {
                     .collect(),
                 _ => None,
             })?,
-            components: components.unwrap_or_default(),
+            components,
             references: others.into(),
             patches,
             rest: Fields::of(map),
@@ -226,6 +231,12 @@ impl Cluster {
             .map(|at| &self.components[at])
     }
 
+    /// Its references to components whose dependencies it sets itself, and these.
+    pub(crate) fn own_dependencies(&self) -> impl Iterator<Item = (&Reference<ComponentOverrides>, &[Id])> {
+        let components = if self.has_own_dependencies { &*self.components } else { &[] };
+        components.iter().filter_map(|reference| Some((reference, reference.own_dependencies()?)))
+    }
+
     /// The ids of what it refers to, of one kind, and whether each is installed.
     pub fn inputs_of(&self, kind: &str) -> impl Iterator<Item = (&Id, bool)> {
         let components = if kind == PLATFORM_COMPONENTS { &*self.components } else { &[] };
@@ -246,10 +257,7 @@ impl Cluster {
         match kind {
             PLATFORM_COMPONENTS => {
                 self.component(id).is_some()
-                    || self
-                        .components
-                        .iter()
-                        .any(|r| r.own_dependencies().is_some_and(|ids| ids.iter().any(|d| d.as_str() == id)))
+                    || self.own_dependencies().any(|(_, ids)| ids.iter().any(|d| d.as_str() == id))
             }
             _ => self.reference(kind, id).is_some(),
         }
@@ -260,13 +268,6 @@ impl Cluster {
         fn ids<O>(references: &[Reference<O>]) -> impl Iterator<Item = &Id> {
             references.iter().map(|reference| &reference.id)
         }
-        let own = |cluster: &Self| {
-            cluster
-                .components
-                .iter()
-                .filter_map(|r| r.own_dependencies().map(<[Id]>::to_vec))
-                .collect::<Vec<_>>()
-        };
         ids(&self.components).eq(ids(&other.components))
             && self.references.len() == other.references.len()
             && self
@@ -274,7 +275,7 @@ impl Cluster {
                 .iter()
                 .zip(&other.references)
                 .all(|((a, these), (b, those))| a == b && ids(these).eq(ids(those)))
-            && own(self) == own(other)
+            && self.own_dependencies().map(|(_, own)| own).eq(other.own_dependencies().map(|(_, own)| own))
     }
 
     /// A label's value.
