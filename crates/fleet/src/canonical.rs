@@ -23,6 +23,11 @@ impl Canonical {
         &self.0
     }
 
+    /// The object again, of a document that the core wrote.
+    pub(crate) fn to_map(&self) -> Map<String, Value> {
+        serde_json::from_str(&self.0).expect("it was encoded as an object")
+    }
+
     pub(crate) fn of(map: &Map<String, Value>) -> Self {
         Self(encode(map).into())
     }

@@ -24,6 +24,7 @@ mod hash;
 mod ids;
 mod inverse;
 mod kind;
+mod list;
 mod load;
 mod patch;
 mod pointer;
@@ -52,7 +53,8 @@ pub use ids::{
     Timestamp, Uid,
 };
 pub use inverse::{Irreversible, inverse};
-pub use kind::{BadKind, GuardClass, Kind, Kinds, Shape};
+pub use kind::{BadKind, GuardClass, Kind, Kinds, ParameterType, QueryParameter, Shape};
+pub use list::{Listing, Page};
 pub use load::{Loader, Row};
 pub use patch::Patch;
 pub use pointer::Pointer;

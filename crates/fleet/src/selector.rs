@@ -62,13 +62,18 @@ impl Selector {
 
     /// Whether a cluster is selected.
     pub fn selects(&self, cluster: &Cluster) -> bool {
+        self.holds(|key| match key {
+            "id" => Some(cluster.id.as_str()),
+            "environment" => Some(cluster.environment.as_str()),
+            "cluster_dns" => Some(cluster.dns.as_str()),
+            label => cluster.label(label),
+        })
+    }
+
+    /// Whether every requirement holds of something, given the value that it has for a key.
+    pub(crate) fn holds<'a>(&self, value_of: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|Requirement { key, test }| {
-            let value = match &**key {
-                "id" => Some(cluster.id.as_str()),
-                "environment" => Some(cluster.environment.as_str()),
-                "cluster_dns" => Some(cluster.dns.as_str()),
-                label => cluster.label(label),
-            };
+            let value = value_of(key);
             match test {
                 Test::Exists => value.is_some(),
                 Test::Absent => value.is_none(),

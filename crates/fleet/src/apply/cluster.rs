@@ -120,7 +120,7 @@ pub(super) fn override_findings(
             continue;
         };
         if concerned {
-            let mut merged = definition.doc.to_map();
+            let mut merged = definition.doc.canonical().to_map();
             overrides.put_into(&mut merged);
             let mut found = Vec::new();
             kind.schema().check(&merged.into(), &mut found);

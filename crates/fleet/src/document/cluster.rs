@@ -9,9 +9,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::component::take_ids;
-use super::encode::{Wanted, encode};
+use super::encode::{self, Wanted};
 use super::patches::Patches;
-use super::{Fields, Interner, require_text, take, take_flag, take_text};
+use super::{Fields, Interner, Kept, require_text, take, take_flag, take_text};
 use crate::canonical::Canonical;
 use crate::finding::Finding;
 use crate::ids::{Dns, Id, KindName, PATCHES, PLATFORM_COMPONENTS};
@@ -50,38 +50,6 @@ impl Reference<ComponentOverrides> {
     /// The dependencies that this cluster sets for the component, if it does.
     pub fn own_dependencies(&self) -> Option<&[Id]> {
         self.overrides.as_ref()?.depends_on.as_deref()
-    }
-}
-
-/// Parts of a cluster's document that a change does not touch, of its reference arrays and its patches: they are taken over as they
-/// are, without being taken apart and put together again.
-pub(crate) struct Kept {
-    from: Cluster,
-    members: Vec<Box<str>>,
-    /// The components whose patches are not kept, if the patches are touched for some components only.
-    touched_patches: Option<BTreeSet<String>>,
-}
-
-impl Kept {
-    fn holds(&self, member: &str) -> bool {
-        self.members.iter().any(|kept| **kept == *member)
-    }
-
-    /// The whole object again, given the part that was touched.
-    pub(crate) fn join(&self, touched: &Map<String, Value>) -> Map<String, Value> {
-        let mut whole = self.from.to_map();
-        whole.retain(|member, _| self.holds(member) || (member == PATCHES && self.touched_patches.is_some()));
-        let mut touched = touched.clone();
-        if let (Some(components), Some(Value::Object(patches))) =
-            (&self.touched_patches, whole.get_mut(PATCHES))
-        {
-            patches.retain(|component, _| !components.contains(component));
-            if let Some(Value::Object(changed)) = touched.remove(PATCHES) {
-                patches.extend(changed);
-            }
-        }
-        whole.extend(touched);
-        whole
     }
 }
 
@@ -126,7 +94,7 @@ impl Cluster {
         names: &mut Interner<'_>,
     ) -> Result<Self, Finding> {
         let id = Id::from(&*require_text(&mut map, "id")?);
-        let kept_of = |member: &str| kept.filter(|kept| kept.holds(member)).map(|kept| &kept.from);
+        let kept_of = |member: &str| kept.filter(|kept| kept.holds(member)).map(Kept::from);
         let components = match kept_of(PLATFORM_COMPONENTS) {
             Some(from) => Some(from.components.clone()),
             None => take(&mut map, PLATFORM_COMPONENTS, "a list of references", |array| {
@@ -158,7 +126,7 @@ impl Cluster {
                     _ => None,
                 })?;
                 let read = read.unwrap_or_default();
-                match kept.and_then(|kept| Some((&kept.from, kept.touched_patches.as_ref()?))) {
+                match kept.and_then(|kept| Some((kept.from(), kept.touched_patches()?))) {
                     Some((from, components)) => Arc::new(from.patches.with(components, &read)),
                     None => Arc::new(read),
                 }
@@ -187,11 +155,11 @@ impl Cluster {
     }
 
     pub(crate) fn canonical(&self) -> Canonical {
-        Canonical::stored(encode(self, &Wanted { member: &|_| true, patches_of: None }))
+        Canonical::stored(encode::cluster(self, &Wanted { member: &|_| true, patches_of: None }))
     }
 
     pub(crate) fn to_map(&self) -> Map<String, Value> {
-        self.members(&Wanted { member: &|_| true, patches_of: None })
+        self.canonical().to_map()
     }
 
     /// Takes a cluster apart for a change that touches only some of its reference arrays and patches: an object without the
@@ -201,14 +169,9 @@ impl Cluster {
         kept: Vec<Box<str>>,
         touched_patches: Option<BTreeSet<String>>,
     ) -> (Map<String, Value>, Kept) {
-        let kept = Kept { from: self.clone(), members: kept, touched_patches };
-        let wanted =
-            Wanted { member: &|member| !kept.holds(member), patches_of: kept.touched_patches.as_ref() };
-        (self.members(&wanted), kept)
-    }
-
-    fn members(&self, wanted: &Wanted<'_>) -> Map<String, Value> {
-        serde_json::from_str(&encode(self, wanted)).expect("it was encoded as an object")
+        let kept = Kept::new(self.clone(), kept, touched_patches);
+        let wanted = Wanted { member: &|member| !kept.holds(member), patches_of: kept.touched_patches() };
+        (Canonical::stored(encode::cluster(self, &wanted)).to_map(), kept)
     }
 
     /// Its references to a kind other than components.

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Fields, Interner, require_text, take, take_flag, take_text};
+use super::{Fields, Interner, encode, require_text, take, take_flag, take_text};
+use crate::canonical::Canonical;
 use crate::finding::Finding;
 use crate::fragment::ComponentFragment;
 use crate::ids::{Id, PLATFORM_COMPONENTS};
@@ -74,20 +75,8 @@ impl Component {
         Ok(component)
     }
 
-    pub(crate) fn to_map(&self) -> Map<String, Value> {
-        let mut map = Map::new();
-        self.rest.put_into(&mut map);
-        let mut put =
-            |name: &str, value: Option<Value>| value.and_then(|value| map.insert(name.to_owned(), value));
-        put("id", Some(self.id.as_str().into()));
-        put("component_path", Some((*self.component_path).into()));
-        put("component_version", self.component_version.as_deref().map(Value::from));
-        put("oci_url", Some((*self.oci_url).into()));
-        put("oci_tag", Some((*self.oci_tag).into()));
-        put("cluster_env_enabled", self.cluster_env_enabled.map(Value::from));
-        put("depends_on", self.depends_on.as_deref().map(ids_to_value));
-        put("delivery", self.delivery.map(|delivery| delivery.as_str().into()));
-        map
+    pub(crate) fn canonical(&self) -> Canonical {
+        Canonical::stored(encode::component(self))
     }
 
     /// How it is installed: what the document says, else what its source suggests.
@@ -123,8 +112,4 @@ pub(super) fn take_ids(
         }
         Some(ids.into())
     })
-}
-
-fn ids_to_value(ids: &[Id]) -> Value {
-    ids.iter().map(|id| Value::from(id.as_str())).collect()
 }

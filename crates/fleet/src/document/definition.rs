@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Fields, Interner, require_text};
+use super::{Fields, Interner, encode, require_text};
+use crate::canonical::Canonical;
 use crate::finding::Finding;
 use crate::fragment::DefinitionFragment;
 use crate::ids::Id;
@@ -36,10 +37,7 @@ impl Definition {
         Self { id: self.id.clone(), fields: self.fields.clone(), fragment }
     }
 
-    pub(crate) fn to_map(&self) -> Map<String, Value> {
-        let mut map = Map::new();
-        self.fields.put_into(&mut map);
-        map.insert("id".to_owned(), self.id.as_str().into());
-        map
+    pub(crate) fn canonical(&self) -> Canonical {
+        Canonical::stored(encode::definition(&self.id, &self.fields))
     }
 }

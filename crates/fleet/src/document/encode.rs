@@ -1,10 +1,10 @@
-//! A cluster's compact form written as its canonical document, member by member, without a tree of values in between.
+//! The compact forms of documents written as their canonical text, member by member, without a tree of values in between.
 
 use std::collections::BTreeSet;
 
-use super::Fields;
 use super::cluster::{Cluster, ComponentOverrides, Reference};
 use super::patches::Patches;
+use super::{Component, Delivery, Fields};
 use crate::canonical;
 use crate::ids::{Id, PATCHES, PLATFORM_COMPONENTS};
 
@@ -17,8 +17,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Writes a cluster's document, or some members of it.
-pub(super) fn encode(cluster: &Cluster, wanted: &Wanted<'_>) -> String {
-    let flag = |on: bool| Member::Json(if on { "true" } else { "false" });
+pub(super) fn cluster(cluster: &Cluster, wanted: &Wanted<'_>) -> String {
     let mut members: Vec<(&str, Member<'_>)> = vec![
         ("cluster_dns", Member::Text(cluster.dns.as_str())),
         ("cluster_name", Member::Text(&cluster.name)),
@@ -26,7 +25,7 @@ pub(super) fn encode(cluster: &Cluster, wanted: &Wanted<'_>) -> String {
         ("id", Member::Text(cluster.id.as_str())),
     ];
     members.extend(cluster.labels.as_deref().map(|labels| ("labels", Member::Labels(labels))));
-    members.extend(cluster.protected.map(|protected| ("protected", flag(protected))));
+    members.extend(cluster.protected.map(|protected| ("protected", Member::flag(protected))));
     members.extend(cluster.rest.iter().map(|(name, text)| (name, Member::Json(text))));
     if !cluster.components.is_empty() {
         members.push((PLATFORM_COMPONENTS, Member::Components(&cluster.components)));
@@ -42,7 +41,35 @@ pub(super) fn encode(cluster: &Cluster, wanted: &Wanted<'_>) -> String {
     text
 }
 
-/// A member of a cluster's document, before it is written.
+/// Writes a component's document.
+pub(super) fn component(component: &Component) -> String {
+    let mut members: Vec<(&str, Member<'_>)> = vec![
+        ("component_path", Member::Text(&component.component_path)),
+        ("oci_tag", Member::Text(&component.oci_tag)),
+        ("oci_url", Member::Text(&component.oci_url)),
+    ];
+    let version = component.component_version.as_deref();
+    members.extend(version.map(|version| ("component_version", Member::Text(version))));
+    members.extend(component.cluster_env_enabled.map(|on| ("cluster_env_enabled", Member::flag(on))));
+    members.extend(component.depends_on.as_deref().map(|ids| ("depends_on", Member::Ids(ids))));
+    let delivery = component.delivery.map(Delivery::as_str);
+    members.extend(delivery.map(|delivery| ("delivery", Member::Text(delivery))));
+    members.extend(component.rest.iter().map(|(name, json)| (name, Member::Json(json))));
+    identified(&component.id, members)
+}
+
+/// Writes the document of an id and fields.
+pub(super) fn definition(id: &Id, fields: &Fields) -> String {
+    identified(id, fields.iter().map(|(name, json)| (name, Member::Json(json))).collect())
+}
+
+fn identified<'a>(id: &'a Id, members: Vec<(&'a str, Member<'a>)>) -> String {
+    let mut text = String::new();
+    with_id(&mut text, id, members);
+    text
+}
+
+/// A member of a document, before it is written.
 enum Member<'a> {
     Text(&'a str),
     Json(&'a str),
@@ -54,6 +81,10 @@ enum Member<'a> {
 }
 
 impl Member<'_> {
+    fn flag(on: bool) -> Self {
+        Self::Json(if on { "true" } else { "false" })
+    }
+
     fn write(self, text: &mut String) {
         match self {
             Self::Text(value) => canonical::push_string(text, value),
@@ -71,17 +102,13 @@ impl Member<'_> {
             Self::References(references) => list(text, references, |text, Reference { id, overrides }| {
                 let overrides = overrides.as_deref().into_iter().flat_map(Fields::iter);
                 let members = overrides.map(|(name, json)| (name, Member::Json(json)));
-                reference(text, id, members.collect());
+                with_id(text, id, members.collect());
             }),
             Self::Components(references) => list(text, references, |text, Reference { id, overrides }| {
                 let mut members = Vec::new();
                 if let Some(overrides) = overrides {
                     members.extend(overrides.rest.iter().map(|(name, json)| (name, Member::Json(json))));
-                    members.extend(
-                        overrides
-                            .enabled
-                            .map(|on| ("enabled", Member::Json(if on { "true" } else { "false" }))),
-                    );
+                    members.extend(overrides.enabled.map(|on| ("enabled", Member::flag(on))));
                     members.extend(overrides.oci_tag.as_deref().map(|tag| ("oci_tag", Member::Text(tag))));
                     members.extend(
                         overrides
@@ -92,13 +119,13 @@ impl Member<'_> {
                     members
                         .extend(overrides.depends_on.as_deref().map(|ids| ("depends_on", Member::Ids(ids))));
                 }
-                reference(text, id, members);
+                with_id(text, id, members);
             }),
         }
     }
 }
 
-fn reference<'a>(text: &mut String, id: &'a Id, mut members: Vec<(&'a str, Member<'a>)>) {
+fn with_id<'a>(text: &mut String, id: &'a Id, mut members: Vec<(&'a str, Member<'a>)>) {
     members.push(("id", Member::Text(id.as_str())));
     members.sort_unstable_by_key(|(name, _)| *name);
     object(text, members, |text, member| member.write(text));

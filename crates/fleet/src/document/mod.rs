@@ -8,17 +8,18 @@ mod definition;
 mod encode;
 mod fields;
 mod interner;
+mod kept;
 mod patches;
 mod tombstone;
 
 use serde_json::{Map, Value};
 
-pub(crate) use cluster::Kept;
 pub use cluster::{Cluster, ComponentOverrides, Labels, Reference, References};
 pub use component::{Component, Delivery};
 pub use definition::Definition;
 pub use fields::Fields;
 pub(crate) use interner::Interner;
+pub(crate) use kept::Kept;
 pub(crate) use patches::ComponentPatches;
 pub use tombstone::Tombstone;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{GuardClass, Kind, Property, Shape};
+use super::{GuardClass, Kind, Property, Shape, query};
 use crate::canonical;
 use crate::finding::Finding;
 use crate::ids::{CLUSTERS, DECOMMISSIONED, KINDS, KindName, PLATFORM_COMPONENTS};
@@ -88,8 +88,9 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
     let reserved_because = text("reserved_because").unwrap_or("the kind's file says so").to_owned();
     let singular = text("singular").map_or_else(|| singular(name), str::to_owned).into();
 
-    let Some(items) =
-        file.get("schema").and_then(|schema| schema.get("items")).filter(|items| items.is_object())
+    let Some((schema, items)) = file
+        .get("schema")
+        .and_then(|schema| Some((schema, schema.get("items").filter(|items| items.is_object())?)))
     else {
         problems.push("`schema.items` must be the JSON Schema of one document".to_owned());
         return None;
@@ -97,6 +98,7 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
     let empty = Map::new();
     let declared = items.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let properties = read_properties(shape, declared, problems);
+    let query_parameters = query::read(schema, declared, problems);
     let required = items.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for name in core_required(shape).iter().filter(|name| !required.contains(&json!(name))) {
         problems
@@ -116,12 +118,24 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
     };
     let path = name.replace('_', "-").into();
     let name = KindName::from(name);
-    Some(Kind { name, path, singular, shape, guard, reserved, reserved_because, properties, file, schema })
+    Some(Kind {
+        name,
+        path,
+        singular,
+        shape,
+        guard,
+        reserved,
+        reserved_because,
+        properties,
+        query_parameters,
+        file,
+        schema,
+    })
 }
 
 /// What is wrong with our own part of the file. A misspelt `guard` would silently protect nothing.
 fn flux_problems(flux: &Value) -> Vec<String> {
-    let schema = Schema::compile(json!({
+    let form = json!({
         "type": "object",
         "properties": {
             "shape": {"enum": ["cluster", "component", "definition"]},
@@ -131,11 +145,16 @@ fn flux_problems(flux: &Value) -> Vec<String> {
             "reserved_because": {"type": "string"},
         },
         "additionalProperties": false,
-    }));
+    });
+    complaints("metadata.x-flux", form, flux)
+}
+
+/// Where a part of the file does not have the form that it should.
+pub(super) fn complaints(part: &str, form: Value, value: &Value) -> Vec<String> {
     let mut findings = Vec::new();
-    schema.expect("it is a constant").check(flux, &mut findings);
+    Schema::compile(form).expect("it is a constant").check(value, &mut findings);
     let tell = |finding: Finding| {
-        format!("`metadata.x-flux{}`: {}", finding.pointer.as_str().replace('/', "."), finding.message)
+        format!("`{part}{}`: {}", finding.pointer.as_str().replace('/', "."), finding.message)
     };
     findings.into_iter().map(tell).collect()
 }

@@ -2,10 +2,12 @@
 //! `metadata.x-flux`; everything the core knows about it is read from that file once.
 
 mod file;
+mod query;
 mod registry;
 
 use serde_json::{Map, Value, json};
 
+pub use query::{ParameterType, QueryParameter};
 pub use registry::Kinds;
 
 use crate::canonical::Canonical;
@@ -70,6 +72,7 @@ pub struct Kind {
     reserved: Vec<String>,
     reserved_because: String,
     pub(crate) properties: Box<[Property]>,
+    query_parameters: Box<[QueryParameter]>,
     file: Map<String, Value>,
     schema: Schema,
 }
@@ -167,6 +170,11 @@ impl Kind {
     /// The schema of a document, as the file has it.
     pub fn document_schema(&self) -> &Value {
         &self.file["schema"]["items"]
+    }
+
+    /// The filters that its lists have, as the file declares them.
+    pub fn query_parameters(&self) -> &[QueryParameter] {
+        &self.query_parameters
     }
 
     /// Whether no keyword of the schema looks at several fields of a document at once.

@@ -26,8 +26,8 @@ impl Entry {
         match self {
             Self::Kind(kind) => kind.canonical(),
             Self::Tombstone(tombstone) => tombstone.canonical(),
-            Self::Component(component) => Canonical::of(&component.to_map()),
-            Self::Definition(definition) => Canonical::of(&definition.to_map()),
+            Self::Component(component) => component.canonical(),
+            Self::Definition(definition) => definition.canonical(),
             Self::Cluster(cluster) => cluster.canonical(),
         }
     }
@@ -36,9 +36,7 @@ impl Entry {
     pub(crate) fn to_map(&self) -> Option<Map<String, Value>> {
         match self {
             Self::Kind(_) | Self::Tombstone(_) => None,
-            Self::Component(component) => Some(component.to_map()),
-            Self::Definition(definition) => Some(definition.to_map()),
-            Self::Cluster(cluster) => Some(cluster.to_map()),
+            Self::Component(_) | Self::Definition(_) | Self::Cluster(_) => Some(self.canonical().to_map()),
         }
     }
 }

@@ -5,12 +5,14 @@ mod advance;
 mod entry;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use rpds::{HashTrieMap, HashTrieMapSync, RedBlackTreeMapSync};
 use rustc_hash::FxBuildHasher;
 use serde_json::{Map, Value};
 
+use crate::canonical::Canonical;
 use crate::document::{Cluster, Component, Definition, Stored, Tombstone};
 use crate::guard::Spending;
 use crate::hash::{Hash, Position, StateDigest, Sum};
@@ -130,6 +132,17 @@ impl State {
         self.clusters.values()
     }
 
+    /// How many live clusters there are.
+    pub fn cluster_count(&self) -> usize {
+        self.clusters.size()
+    }
+
+    /// The live clusters whose id comes after this one, sorted by id.
+    pub(crate) fn clusters_after(&self, id: Option<&str>) -> impl Iterator<Item = &Arc<Stored<Cluster>>> {
+        let from = id.map_or(Bound::Unbounded, Bound::Excluded);
+        self.clusters.range::<str, _>((from, Bound::Unbounded)).map(|(_, stored)| stored)
+    }
+
     /// A component of the catalog.
     pub fn component(&self, id: &str) -> Option<&Arc<Stored<Component>>> {
         self.components.find(id)
@@ -187,15 +200,20 @@ impl State {
         self.clusters().filter(move |cluster| cluster.doc.refers_to(kind, id))
     }
 
-    /// The document of a key as an object, with its revision.
-    pub fn document(&self, kind: &str, id: &str) -> Option<(Map<String, Value>, Revision)> {
+    /// The canonical text of a document, with its revision.
+    pub fn body(&self, kind: &str, id: &str) -> Option<(Canonical, Revision)> {
         match self.kinds.get(kind)?.shape() {
-            Shape::Cluster => self.cluster(id).map(|stored| (stored.doc.to_map(), stored.revision)),
-            Shape::Component => self.component(id).map(|stored| (stored.doc.to_map(), stored.revision)),
+            Shape::Cluster => self.cluster(id).map(|stored| (stored.doc.canonical(), stored.revision)),
+            Shape::Component => self.component(id).map(|stored| (stored.doc.canonical(), stored.revision)),
             Shape::Definition => {
-                self.definition(kind, id).map(|stored| (stored.doc.to_map(), stored.revision))
+                self.definition(kind, id).map(|stored| (stored.doc.canonical(), stored.revision))
             }
         }
+    }
+
+    /// The document of a key as an object, with its revision.
+    pub fn document(&self, kind: &str, id: &str) -> Option<(Map<String, Value>, Revision)> {
+        self.body(kind, id).map(|(body, revision)| (body.to_map(), revision))
     }
 
     /// The ids of all documents of a kind, sorted.

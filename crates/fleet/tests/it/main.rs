@@ -7,6 +7,7 @@ mod effects;
 mod golden;
 mod guard;
 mod inverse;
+mod list;
 mod naive;
 mod patches;
 mod properties;
