@@ -1,0 +1,120 @@
+//! What a change does, or would do, to the clusters.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The answer to a dry run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// The revision that it was worked out on.
+    pub revision: u64,
+    /// What the clusters would see.
+    pub effects: Effects,
+    /// What Flux would delete.
+    pub removals: Removals,
+    /// What to send as `X-Confirm`, if the guard would ask for it.
+    pub confirm: Option<String>,
+    /// Why it would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+    /// What one should know about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What the clusters see of a change.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Effects {
+    /// How many clusters see anything.
+    pub clusters: usize,
+    /// How much, by kind.
+    pub totals: BTreeMap<String, Totals>,
+    /// Each different change once, with the clusters that see it.
+    pub changes: Vec<Effect>,
+}
+
+/// How many inputs of a kind change, counted per cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Totals {
+    /// That come.
+    pub added: usize,
+    /// That become different.
+    pub changed: usize,
+    /// That go.
+    pub removed: usize,
+}
+
+/// One change of one input, on all clusters that see exactly this.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Effect {
+    /// The kind of the input.
+    pub kind: String,
+    /// The input.
+    pub input: String,
+    /// What happens to it.
+    pub change: Change,
+    /// Field by field, if it becomes different.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldChange>,
+    /// How many clusters see it.
+    pub count: usize,
+    /// The first of these.
+    pub clusters: Vec<String>,
+}
+
+/// What happens to an input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// It comes.
+    Added,
+    /// It becomes different.
+    Changed,
+    /// It goes.
+    Removed,
+}
+
+/// One field that becomes different. A side that is absent from the JSON was absent from the input.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FieldChange {
+    /// Where in the input.
+    pub pointer: String,
+    /// What it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<Value>,
+    /// What it becomes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<Value>,
+}
+
+/// What Flux deletes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Removals {
+    /// How many clusters are decommissioned.
+    pub decommissions: usize,
+    /// How many inputs go, those of decommissioned clusters included.
+    pub inputs: usize,
+    /// On how many clusters.
+    pub clusters: usize,
+    /// The first of the decommissioned clusters.
+    pub decommissioned: Vec<String>,
+    /// The first of the inputs.
+    pub first: Vec<Removal>,
+}
+
+/// An input that Flux deletes from a cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Removal {
+    /// The cluster.
+    pub cluster: String,
+    /// The kind of the input.
+    pub kind: String,
+    /// The input.
+    pub input: String,
+    /// Why: `decommissioned`, `removed`, `disabled`, `redelivered` or `moved`.
+    pub cause: String,
+    /// Whether the request spelt it out.
+    pub named: bool,
+}

@@ -1,0 +1,116 @@
+//! Errors as RFC 9457 has them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Removals;
+
+/// What sort of problem it is; its `type` is this name behind `urn:flux-resourceset:`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProblemName {
+    /// The request cannot be understood, or breaks a rule.
+    Invalid,
+    /// There is already one.
+    Exists,
+    /// Something still refers to it, or it is protected.
+    InUse,
+    /// The guard asks for a confirmation.
+    Confirm,
+    /// It is not at the expected revision.
+    Stale,
+    /// Something is over its limit.
+    TooLarge,
+    /// No credential, or a wrong one.
+    Unauthorised,
+    /// A credential that may not do this.
+    Forbidden,
+    /// There is no such thing.
+    Missing,
+    /// The service cannot answer now; it may later.
+    Unavailable,
+    /// A mistake of the service.
+    Internal,
+}
+
+impl ProblemName {
+    /// The word in the URN.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Exists => "exists",
+            Self::InUse => "in-use",
+            Self::Confirm => "confirm",
+            Self::Stale => "stale",
+            Self::TooLarge => "too-large",
+            Self::Unauthorised => "unauthorised",
+            Self::Forbidden => "forbidden",
+            Self::Missing => "missing",
+            Self::Unavailable => "unavailable",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// The `type` member.
+    pub fn urn(self) -> String {
+        format!("urn:flux-resourceset:{}", self.as_str())
+    }
+
+    /// The `title` member: the same for every problem of this sort.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Invalid => "The request is not acceptable",
+            Self::Exists => "There is already one",
+            Self::InUse => "It is in use or protected",
+            Self::Confirm => "Flux would delete things: please confirm",
+            Self::Stale => "It has changed in the meantime",
+            Self::TooLarge => "It is too large",
+            Self::Unauthorised => "A credential is needed",
+            Self::Forbidden => "This credential may not do that",
+            Self::Missing => "There is no such thing",
+            Self::Unavailable => "The service cannot answer now",
+            Self::Internal => "The service has made a mistake",
+        }
+    }
+}
+
+/// The body of every answer that is not a success.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Problem {
+    /// The sort of problem, as a URN.
+    #[serde(rename = "type")]
+    pub urn: String,
+    /// The sort of problem, in words.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What is wrong, and what would be right.
+    pub detail: String,
+    /// The request, to find it in the log and in the audit trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// Everything that is wrong with what was sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<Violation>,
+    /// What Flux would delete, if that has to be confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removals: Option<Removals>,
+    /// What to send as `X-Confirm` to confirm exactly these removals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<String>,
+    /// The same request with the confirmation, ready to paste.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curl: Option<String>,
+}
+
+/// One thing that is wrong with what was sent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Violation {
+    /// The index of the operation, 0 for a single write.
+    pub operation: usize,
+    /// The document, as `kind/id`, if it is in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    /// Where in the resulting document.
+    pub pointer: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}

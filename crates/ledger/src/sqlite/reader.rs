@@ -1,0 +1,162 @@
+//! The reading side of a handle: one connection, and the suspicion that the file under it may no longer be what it was.
+//!
+//! A replaced file is opened and then verified as a whole before anything in it is believed: the `-wal` beside it may belong to the
+//! file before, and SQLite would mix the two. It never creates a file, and must not know how anything is written.
+
+use std::path::PathBuf;
+
+use fleet::State;
+use rusqlite::Connection;
+
+use super::connection::{self, Role};
+use super::fault::Fault;
+use super::file::{self, FileId, Look};
+use super::identity::{self, Pin, StoreId};
+use super::snapshot;
+use crate::error::FeedError;
+
+pub(super) struct Reader {
+    path: PathBuf,
+    pin: Pin,
+    open: Option<Connection>,
+    /// What is open, or was; its length is the greatest that was seen.
+    last: Option<Look>,
+    /// Whether the file must be verified as a whole before it is believed.
+    suspect: bool,
+    /// What was there when somebody last read or asked whether something has changed.
+    seen: Seen,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Seen {
+    file: Option<FileId>,
+    /// SQLite's `data_version`: changes when another connection has committed.
+    version: Option<i64>,
+}
+
+impl Reader {
+    pub(super) fn new(path: PathBuf, pin: Pin) -> Self {
+        Self { path, pin, open: None, last: None, suspect: false, seen: Seen::default() }
+    }
+
+    /// The fleet at the head. Binds the handle to this store.
+    pub(super) fn load(&mut self) -> Result<State, FeedError> {
+        self.seen = self.sight();
+        let (store, state) = self.transaction(snapshot::load)?;
+        self.pin.bind(store)?;
+        Ok(state)
+    }
+
+    /// Asks in one transaction, after a look at what is there.
+    pub(super) fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, FeedError> {
+        self.transaction(question).map(|(_, answer)| answer)
+    }
+
+    /// The same for one that follows: what is committed from now on is new.
+    pub(super) fn follow<T>(
+        &mut self,
+        question: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, FeedError> {
+        self.seen = self.sight();
+        self.ask(question)
+    }
+
+    /// Whether there is something that was not seen.
+    pub(super) fn has_news(&mut self) -> bool {
+        let now = self.sight();
+        now != std::mem::replace(&mut self.seen, now)
+    }
+
+    fn sight(&mut self) -> Seen {
+        let file = file::look(&self.path).ok().flatten().map(|look| look.id);
+        let same = self.last.is_some_and(|last| Some(last.id) == file);
+        let version = self.open.as_ref().filter(|_| same).and_then(|connection| {
+            connection.pragma_query_value(None, "data_version", |row| row.get(0)).ok()
+        });
+        Seen { file, version }
+    }
+
+    fn transaction<T>(
+        &mut self,
+        question: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<(StoreId, T), FeedError> {
+        self.look()?;
+        let mut connection = match self.open.take() {
+            Some(connection) => connection,
+            None => self.reopen()?,
+        };
+        let answer = self.ask_all(&mut connection, question);
+        match answer {
+            // A connection that had trouble is not kept: the next attempt begins afresh, with nothing in its cache.
+            Err(Fault::Sql(_)) => {}
+            _ => self.open = Some(connection),
+        }
+        Ok(answer?)
+    }
+
+    fn ask_all<T>(
+        &mut self,
+        connection: &mut Connection,
+        question: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<(StoreId, T), Fault> {
+        if self.suspect {
+            self.within(connection, snapshot::load)?;
+            self.suspect = false;
+        }
+        self.within(connection, question)
+    }
+
+    /// One snapshot: which store it is, and the answer. Nothing is left open behind it, which would keep the WAL from being reset.
+    fn within<T>(
+        &self,
+        connection: &mut Connection,
+        question: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<(StoreId, T), Fault> {
+        let transaction = connection.transaction()?;
+        let store = identity::read(&transaction, Role::Read)?;
+        self.pin.check(store)?;
+        let answer = question(&transaction)?;
+        Ok((store, answer))
+    }
+
+    /// Compares what the path leads to with what is open.
+    fn look(&mut self) -> Result<(), FeedError> {
+        let Some(last) = self.last else { return Ok(()) };
+        let now = file::look(&self.path)?.ok_or_else(|| self.missing())?;
+        if now.id != last.id {
+            self.open = None;
+            self.last = None;
+            self.suspect = true;
+        } else if now.length < last.length {
+            self.open = None;
+            self.suspect = true;
+            let (path, was, is) = (self.path.display(), last.length, now.length);
+            return Err(FeedError::Corrupt(format!("{path} was cut short from {was} to {is} bytes")));
+        } else {
+            if let Some(open) = self.open.as_ref().filter(|_| now.modified != last.modified) {
+                // A checkpoint, or somebody has copied another file over it: believe the file, not what is remembered of it.
+                open.release_memory().map_err(|error| FeedError::from(Fault::from(error)))?;
+            }
+            self.last = Some(now);
+        }
+        Ok(())
+    }
+
+    fn reopen(&mut self) -> Result<Connection, FeedError> {
+        let opened = connection::open(&self.path, Role::Read)?;
+        let (connection, look) = opened.ok_or_else(|| self.missing())?;
+        self.last = Some(look);
+        Ok(connection)
+    }
+
+    fn missing(&self) -> FeedError {
+        let path = self.path.display();
+        match self.pin.store() {
+            None => FeedError::NotInitialised(format!("there is no file {path}")),
+            Some(_) => FeedError::Unreachable(format!("the file {path} is gone")),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Compression of answers, when the client asks for it.
+
+use std::cell::RefCell;
+
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+use http::{HeaderMap, header};
+
+/// Below this an answer does not get shorter by enough.
+const WORTH_IT: usize = 1_024;
+
+thread_local! {
+    /// Making a compressor costs more than compressing an answer with it, so each worker keeps one.
+    static COMPRESSOR: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), false));
+}
+
+/// Whether the client takes gzip.
+pub fn wanted(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
+        let refused = parts
+            .filter_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")))
+            .any(|quality| quality.trim().parse::<f32>().is_ok_and(|quality| quality <= 0.0));
+        is_gzip && !refused
+    })
+}
+
+/// The bytes as gzip; none if that is not worth it.
+pub fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+    if bytes.len() < WORTH_IT {
+        return None;
+    }
+    // A header without name and time, so that the same answer is the same bytes.
+    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
+    out.reserve(bytes.len() / 2 + 64);
+    COMPRESSOR.with_borrow_mut(|compressor| {
+        compressor.reset();
+        loop {
+            let taken = usize::try_from(compressor.total_in()).ok()?;
+            match compressor.compress_vec(&bytes[taken..], &mut out, FlushCompress::Finish).ok()? {
+                Status::StreamEnd => return Some(()),
+                Status::Ok | Status::BufError => out.reserve(out.capacity().max(1_024)),
+            }
+        }
+    })?;
+    let mut check = Crc::new();
+    check.update(bytes);
+    out.extend_from_slice(&check.sum().to_le_bytes());
+    out.extend_from_slice(&check.amount().to_le_bytes());
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn what_is_compressed_unpacks_to_what_it_was_every_time() {
+        for size in [WORTH_IT, 7_000, 900 * 1024] {
+            let text: Vec<u8> =
+                (0..size).map(|n| b"{\"id\":\"podinfo\"},"[n % 17] ^ u8::from(n % 1013 == 0)).collect();
+            for _ in 0..2 {
+                let packed = compress(&text).expect("it is large enough");
+                assert!(packed.len() < text.len() / 2);
+                let mut unpacked = Vec::new();
+                flate2::read::GzDecoder::new(&*packed).read_to_end(&mut unpacked).expect("gzip");
+                assert_eq!(unpacked, text);
+            }
+        }
+        assert_eq!(compress(b"short"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_compressed_still_unpacks() {
+        let mut seed = 1_u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33).to_le_bytes()[0]
+        })
+        .take(100_000)
+        .collect();
+        let mut unpacked = Vec::new();
+        let packed = compress(&noise).expect("it is large enough");
+        flate2::read::GzDecoder::new(&*packed).read_to_end(&mut unpacked).expect("gzip");
+        assert_eq!(unpacked, noise);
+    }
+
+    #[test]
+    fn a_client_gets_gzip_if_it_asks_for_it() {
+        for (value, expected) in [
+            ("gzip", true),
+            ("deflate, GZIP;q=0.5", true),
+            ("*", true),
+            ("gzip;q=0", false),
+            ("identity", false),
+            ("br", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, value.parse().expect("a value"));
+            assert_eq!(wanted(&headers), expected, "{value}");
+        }
+        assert!(!wanted(&HeaderMap::new()));
+    }
+}

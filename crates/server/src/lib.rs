@@ -1,0 +1,22 @@
+//! The service. It puts the core behind HTTP and a store; what is right, what is rendered and what needs a confirmation is decided in
+//! `fleet` and nowhere here.
+
+pub mod config;
+pub mod follower;
+pub mod gzip;
+pub mod identity;
+pub mod json;
+pub mod metrics;
+pub mod paging;
+pub mod problem;
+pub mod query;
+pub mod replica;
+pub mod requests;
+pub mod routes;
+pub mod run;
+pub mod seed;
+pub mod serve;
+pub mod start;
+pub mod telemetry;
+mod wire;
+pub mod writer;

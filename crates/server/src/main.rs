@@ -1,0 +1,56 @@
+//! `flux-resourceset`, the service. See `--help`.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use server::config::{Args, Config};
+use server::start::NotStarted;
+use server::{run, telemetry};
+
+/// The configuration is wrong (`EX_USAGE`).
+const BAD_CONFIG: u8 = 64;
+/// The seed file is wrong (`EX_DATAERR`).
+const BAD_SEED: u8 = 65;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(asked) if !asked.use_stderr() => {
+            // `--help` and `--version`.
+            let _ = asked.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(BAD_CONFIG);
+        }
+    };
+    let config = match Config::from_args(&args) {
+        Ok(config) => config,
+        Err(bad) => {
+            eprint!("flux-resourceset: {bad}");
+            return ExitCode::from(BAD_CONFIG);
+        }
+    };
+    drop(args);
+    telemetry::start(config.log_format, &config.log_filter);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error.into()),
+    };
+    let outcome = runtime.block_on(run::run(config));
+    // What is still open belongs to clients that did not hurry.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("flux-resourceset: {error:#}");
+    match error.downcast_ref() {
+        Some(NotStarted::Seed(_)) => ExitCode::from(BAD_SEED),
+        _ => ExitCode::FAILURE,
+    }
+}

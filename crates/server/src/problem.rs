@@ -1,0 +1,174 @@
+//! Every answer that is not a success. What the core and the ledger refuse is mapped to HTTP here and nowhere else.
+
+use api::{Problem, ProblemName, Violation};
+use axum::response::{IntoResponse, Response};
+use fleet::{Reason, Rejection};
+use http::{HeaderValue, StatusCode, header};
+use ledger::FeedError;
+
+use crate::replica::NotServing;
+use crate::wire;
+use crate::writer::NotWritten;
+
+/// A refusal on its way to the client.
+#[derive(Debug)]
+pub struct Refusal {
+    problem: Box<Problem>,
+    /// What only the log is told.
+    log: Option<String>,
+    headers: Vec<(header::HeaderName, HeaderValue)>,
+}
+
+/// A `Result` whose error becomes an answer.
+pub type Answered<T = Response> = Result<T, Refusal>;
+
+impl Refusal {
+    /// A problem of a sort, with what is wrong and what would be right.
+    pub fn new(status: StatusCode, name: ProblemName, detail: impl Into<String>) -> Self {
+        let problem = Problem {
+            urn: name.urn(),
+            title: name.title().to_owned(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            request_id: None,
+            violations: Vec::new(),
+            removals: None,
+            confirm: None,
+            curl: None,
+        };
+        Self { problem: Box::new(problem), log: None, headers: Vec::new() }
+    }
+
+    /// The request cannot be understood.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, ProblemName::Invalid, detail)
+    }
+
+    /// There is no such thing.
+    pub fn missing(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, ProblemName::Missing, detail)
+    }
+
+    /// The service cannot answer now.
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, ProblemName::Unavailable, detail)
+            .with_header(header::RETRY_AFTER, HeaderValue::from_static("5"))
+    }
+
+    /// A mistake of the service: the client learns no more than that.
+    pub fn internal(log: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            ProblemName::Internal,
+            "this is a mistake in the service, not in your request; its log has more under the request id",
+        )
+        .with_log(log)
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn with_header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// With something that only the log is told.
+    #[must_use]
+    pub fn with_log(mut self, log: impl Into<String>) -> Self {
+        self.log = Some(log.into());
+        self
+    }
+
+    /// With the request that asked for a confirmation, ready to be sent again.
+    #[must_use]
+    pub fn with_curl(mut self, curl: impl FnOnce(&str) -> String) -> Self {
+        self.problem.curl = self.problem.confirm.as_deref().map(curl);
+        self
+    }
+
+    /// Whether the guard asks for a confirmation.
+    pub fn asks_to_confirm(&self) -> bool {
+        self.problem.confirm.is_some()
+    }
+
+    /// With everything that is wrong.
+    #[must_use]
+    pub fn with_violations(mut self, violations: Vec<Violation>) -> Self {
+        self.problem.violations = violations;
+        self
+    }
+}
+
+/// How the outermost layer finds what to log, and adds the request's id.
+#[derive(Clone)]
+pub struct Told {
+    pub(crate) problem: Problem,
+    pub(crate) log: Option<String>,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let Self { problem, log, headers } = self;
+        let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        for (name, value) in headers {
+            response.headers_mut().append(name, value);
+        }
+        // The body is written by the outermost layer, which knows the request's id.
+        response.extensions_mut().insert(Told { problem: *problem, log });
+        response
+    }
+}
+
+impl From<NotServing> for Refusal {
+    fn from(not_serving: NotServing) -> Self {
+        Self::unavailable(format!("{not_serving}; nothing is to be concluded from this about any cluster"))
+    }
+}
+
+impl From<FeedError> for Refusal {
+    fn from(error: FeedError) -> Self {
+        Self::unavailable("the store cannot be read now").with_log(error.to_string())
+    }
+}
+
+impl From<NotWritten> for Refusal {
+    fn from(error: NotWritten) -> Self {
+        match error {
+            NotWritten::Rejected(rejection) => rejection.into(),
+            NotWritten::Unavailable(why) => {
+                Self::unavailable("the store cannot be written to now; nothing has changed").with_log(why)
+            }
+            NotWritten::Unknown(why) => Self::unavailable(
+                "whether this change was made is not known: read the document again before you repeat it",
+            )
+            .with_log(why),
+        }
+    }
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        let violations = rejection.violations().iter().map(wire::violation).collect::<Vec<_>>();
+        let (status, name) = match rejection.reason() {
+            None => (StatusCode::CONFLICT, ProblemName::Confirm),
+            Some(Reason::Missing) => (StatusCode::NOT_FOUND, ProblemName::Missing),
+            Some(Reason::Stale { .. }) => (StatusCode::PRECONDITION_FAILED, ProblemName::Stale),
+            Some(Reason::Exists) => (StatusCode::CONFLICT, ProblemName::Exists),
+            Some(Reason::Protected | Reason::InUse { .. }) => (StatusCode::CONFLICT, ProblemName::InUse),
+            Some(Reason::Invalid) => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::Invalid),
+            Some(Reason::TooLarge) => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::TooLarge),
+        };
+        let detail = match (&rejection, &*violations) {
+            (Rejection::Confirm(stopped), _) => stopped.because.clone(),
+            (_, [one]) => one.message.clone(),
+            (_, many) => format!("{} things are wrong; see `violations`", many.len()),
+        };
+        let mut refusal = Self::new(status, name, detail).with_violations(violations);
+        if let Rejection::Confirm(stopped) = &rejection {
+            refusal.problem.removals = Some(wire::removals(&stopped.removals));
+            refusal.problem.confirm = Some(stopped.digest.to_string());
+        }
+        refusal
+    }
+}

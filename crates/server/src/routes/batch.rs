@@ -1,0 +1,146 @@
+//! Many operations in one transaction.
+
+use api::{BatchAnswer, ChangedDocument, PatchType, Violation};
+use axum::Json;
+use axum::response::IntoResponse;
+use axum::routing::MethodFilter;
+use fleet::{Operation, Patch, Revision, Selector, Target};
+use http::StatusCode;
+use serde_json::Value;
+
+use super::Table;
+use super::call::{Call, Content};
+use super::write::{self, DRY_RUN, Outcome};
+use crate::identity::Access;
+use crate::json;
+use crate::problem::{Answered, Refusal};
+
+/// The most operations. The writer decides about one batch at a time, and others wait for it.
+const MAX_OPERATIONS: usize = 10_000;
+/// How many changed documents the answer names.
+const NAMED: usize = 1_000;
+
+pub(super) fn routes(table: &mut Table) {
+    table.add(MethodFilter::POST, "/batch", Access::Write, batch);
+}
+
+async fn batch(call: Call, Content(body): Content) -> Answered {
+    let query = call.query(&[DRY_RUN])?;
+    write::expects_nothing(&call, "an operation of a batch has `revision` for that")?;
+    let operations = operations(write::document(&call, &body)?)?;
+    match write::write(&call, &query, operations, &body).await? {
+        Outcome::Tried(response) => Ok(response),
+        Outcome::Made(written) => {
+            let documents = written.changed.iter().take(NAMED).map(|(key, is_there)| ChangedDocument {
+                kind: key.kind.to_string(),
+                id: key.id.to_string(),
+                deleted: !is_there,
+            });
+            let answer = BatchAnswer {
+                revision: written.state.head().revision.0,
+                changed: written.changed.len(),
+                documents: documents.collect(),
+            };
+            Ok(write::made(Json(answer).into_response(), &written))
+        }
+    }
+}
+
+/// Reads all operations, or says what is wrong with each.
+fn operations(body: Value) -> Answered<Vec<Operation>> {
+    let shape = "the body must be `{\"operations\": [...]}` and nothing else";
+    let Value::Object(mut body) = body else { return Err(Refusal::bad_request(shape)) };
+    let Some(Value::Array(items)) = body.remove("operations") else {
+        return Err(Refusal::bad_request(shape));
+    };
+    if !body.is_empty() {
+        return Err(Refusal::bad_request(shape));
+    }
+    if items.is_empty() {
+        return Err(Refusal::bad_request("`operations` is empty; a batch has at least one"));
+    }
+    if items.len() > MAX_OPERATIONS {
+        let detail = format!("the batch has {} operations; {MAX_OPERATIONS} are the most", items.len());
+        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, api::ProblemName::TooLarge, detail));
+    }
+    let mut read = Vec::with_capacity(items.len());
+    let mut violations = Vec::new();
+    for (operation, item) in items.into_iter().enumerate() {
+        match json::typed(item).and_then(convert) {
+            Ok(operation) => read.push(operation),
+            Err(message) => {
+                violations.push(Violation { operation, document: None, pointer: String::new(), message })
+            }
+        }
+    }
+    if violations.is_empty() {
+        return Ok(read);
+    }
+    let detail = format!("{} of the operations cannot be read; see `violations`", violations.len());
+    Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, api::ProblemName::Invalid, detail)
+        .with_violations(violations))
+}
+
+fn convert(operation: api::Operation) -> Result<Operation, String> {
+    use api::Operation as Wire;
+    Ok(match operation {
+        Wire::Create { kind, body, replace_decommissioned } => {
+            Operation::Create { kind: kind.into(), body, replace_decommissioned }
+        }
+        Wire::Put { kind, id, body, revision } => {
+            Operation::Put { kind: kind.into(), id: id.into(), body, expect: revision.map(Revision) }
+        }
+        Wire::Patch { kind, id, selector, body, patch_type, revision } => Operation::Patch {
+            kind: kind.into(),
+            target: target("id", id, selector, revision)?,
+            patch: patch(patch_type, body),
+        },
+        Wire::Delete { kind, id, selector, revision } => {
+            Operation::Delete { kind: kind.into(), target: target("id", id, selector, revision)? }
+        }
+        Wire::Assign { kind, id, cluster, selector, body } => Operation::Assign {
+            clusters: target("cluster", cluster, selector, None)?,
+            kind: kind.into(),
+            id: id.into(),
+            overrides: body,
+        },
+        Wire::PatchReference { kind, id, cluster, selector, body, patch_type } => Operation::PatchReference {
+            clusters: target("cluster", cluster, selector, None)?,
+            kind: kind.into(),
+            id: id.into(),
+            patch: patch(patch_type, body),
+        },
+        Wire::Unassign { kind, id, cluster, selector } => Operation::RemoveReference {
+            clusters: target("cluster", cluster, selector, None)?,
+            kind: kind.into(),
+            id: id.into(),
+        },
+        Wire::Forget { dns } => Operation::Forget { dns: dns.into() },
+    })
+}
+
+fn patch(patch_type: PatchType, body: Value) -> Patch {
+    match patch_type {
+        PatchType::Strategic => Patch::Strategic(body),
+        PatchType::Merge => Patch::Merge(body),
+        PatchType::Json => Patch::Json(body),
+    }
+}
+
+fn target(
+    name: &str,
+    one: Option<String>,
+    selector: Option<String>,
+    revision: Option<u64>,
+) -> Result<Target, String> {
+    match (one, selector) {
+        (Some(id), None) => Ok(Target::One { id: id.into(), expect: revision.map(Revision) }),
+        (None, Some(_)) if revision.is_some() => {
+            Err("`revision` is for one document; clusters that are selected have different ones".to_owned())
+        }
+        (None, Some(text)) => {
+            Selector::parse(&text).map(Target::Selected).map_err(|bad| format!("`selector`: {bad}"))
+        }
+        _ => Err(format!("it needs either `{name}` or `selector`")),
+    }
+}

@@ -1,0 +1,58 @@
+//! The records of decommissioned clusters: what makes their polls be answered with an empty list.
+
+use axum::routing::MethodFilter;
+use fleet::Operation;
+use http::HeaderValue;
+use serde_json::json;
+
+use super::Table;
+use super::call::{Call, Content, Segments};
+use super::documents::{deleted, json_body, no_body};
+use super::write::{self, DRY_RUN};
+use crate::identity::Access;
+use crate::paging::{self, PageOf};
+use crate::problem::Answered;
+
+pub(super) fn routes(table: &mut Table) {
+    table.add(MethodFilter::GET, "/decommissioned", Access::Read, list);
+    table.add(MethodFilter::DELETE, "/decommissioned/{dns}", Access::Write, forget);
+}
+
+async fn list(call: Call) -> Answered {
+    let query = call.query(&["limit", "after"])?;
+    let (limit, after) = (query.limit()?, query.get("after"));
+    let state = call.app.replica.serving()?;
+    let all = state.tombstones();
+    let rest: Vec<_> = all
+        .iter()
+        .filter(|stored| after.is_none_or(|after| stored.doc.dns.as_str() > after))
+        .take(limit + 1)
+        .collect();
+    let page: Vec<_> = rest
+        .iter()
+        .take(limit)
+        .map(|stored| {
+            json!({
+                "dns": stored.doc.dns.as_str(),
+                "id": stored.doc.id.as_str(),
+                "uid": stored.doc.uid.to_string(),
+                "revision": stored.revision.0,
+            })
+        })
+        .collect();
+    let mut response = json_body(serde_json::Value::from(page).to_string());
+    response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(all.len()));
+    if let (true, Some(last)) = (rest.len() > limit, rest.get(limit - 1)) {
+        let next = [("after", last.doc.dns.as_str())];
+        PageOf::new(call.uri.query()).link_next(response.headers_mut(), call.uri.path(), &next, &[]);
+    }
+    Ok(response)
+}
+
+async fn forget(call: Call, Segments(dns): Segments<String>, Content(body): Content) -> Answered {
+    let query = call.query(&[DRY_RUN])?;
+    write::expects_nothing(&call, "the record of a decommissioned cluster never changes")?;
+    no_body(&body)?;
+    let operation = Operation::Forget { dns: dns.into() };
+    Ok(deleted(write::write(&call, &query, vec![operation], &body).await?))
+}

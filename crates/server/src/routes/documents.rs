@@ -1,0 +1,247 @@
+//! Documents: list, create, read, replace, change, delete, and who uses them. One set of routes for every kind.
+
+use std::sync::Arc;
+
+use axum::response::{IntoResponse, Response};
+use axum::routing::MethodFilter;
+use fleet::{CLUSTERS, Kind, Listing, Operation, Selector, State, Target};
+use http::{HeaderValue, StatusCode, header};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::call::{Call, Content, Segments};
+use super::write::{self, DRY_RUN, Outcome};
+use super::{Table, flux};
+use crate::identity::Access;
+use crate::paging::{self, PageOf};
+use crate::problem::{Answered, Refusal};
+
+pub(super) fn routes(table: &mut Table) {
+    table.add(MethodFilter::GET, "/{kind}", Access::Read, list);
+    table.add(MethodFilter::POST, "/{kind}", Access::Write, create);
+    table.add(MethodFilter::GET, "/{kind}/{id}", Access::Read, read);
+    table.add(MethodFilter::PUT, "/{kind}/{id}", Access::Write, replace);
+    table.add(MethodFilter::PATCH, "/{kind}/{id}", Access::Write, change);
+    table.add(MethodFilter::DELETE, "/{kind}/{id}", Access::Write, delete);
+    table.add(MethodFilter::GET, "/{kind}/{id}/users", Access::Read, users);
+    table.add(MethodFilter::GET, "/clusters/{id}/inputs/{kind}", Access::Read, inputs);
+}
+
+/// A kind by its name in this API.
+pub(super) fn kind_of(state: &State, name: &str) -> Answered<Arc<Kind>> {
+    state.kinds().get(name).cloned().ok_or_else(|| {
+        let known: Vec<String> = state.kinds().iter().map(|kind| format!("`{}`", kind.name())).collect();
+        Refusal::missing(format!("there is no kind `{name}`; there are {}", known.join(", ")))
+    })
+}
+
+pub(super) fn no_document(kind: &Kind, id: &str) -> Refusal {
+    Refusal::missing(format!("there is no {} `{id}`", kind.singular()))
+}
+
+/// A document as GET answers it.
+pub(super) fn document(status: StatusCode, state: &State, kind: &str, id: &str) -> Answered {
+    let Some((body, revision)) = state.body(kind, id) else {
+        return Err(Refusal::internal(format!("`{kind}/{id}` was written and is not there")));
+    };
+    let mut response = (status, json_body(body.as_str().to_owned())).into_response();
+    if let Ok(etag) = HeaderValue::from_str(&format!("\"{revision}\"")) {
+        response.headers_mut().insert(header::ETAG, etag);
+    }
+    Ok(response)
+}
+
+pub(super) fn json_body(body: String) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
+        (header::VARY, HeaderValue::from_static("Accept-Encoding, Authorization")),
+    ];
+    (headers, body).into_response()
+}
+
+/// The query parameters of a list beside those of its kind.
+const LIST: [&str; 4] = ["selector", "limit", "offset", "after"];
+
+async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
+    let state = call.app.replica.serving()?;
+    let kind = kind_of(&state, &kind)?;
+    let own: Vec<&str> = kind.query_parameters().iter().map(|parameter| &*parameter.name).collect();
+    let query = call.query(&[&own[..], &LIST].concat())?;
+    let selector = query.get("selector").map(Selector::parse).transpose();
+    let selector = selector.map_err(|bad| Refusal::bad_request(format!("`selector`: {bad}")))?;
+    let (limit, offset) = (query.limit()?, query.offset("offset")?);
+    let page = tokio::task::spawn_blocking(move || {
+        let own = kind.query_parameters().iter().map(|parameter| &*parameter.name);
+        let listing = Listing {
+            kind: &kind,
+            filters: own.filter_map(|name| Some((name, query.get(name)?))).collect(),
+            selector: selector.as_ref(),
+            after: query.get("after"),
+            offset,
+            limit,
+        };
+        let page = state.list(&listing);
+        let bodies = page.ids.iter().filter_map(|id| state.body(kind.name().as_str(), id.as_str()));
+        let bodies: Vec<String> = bodies.map(|(body, _)| body.as_str().to_owned()).collect();
+        let next = page.ids.last().filter(|_| page.more).map(ToString::to_string);
+        (format!("[{}]", bodies.join(",")), page.total, next)
+    });
+    let (body, total, next) =
+        page.await.map_err(|error| Refusal::internal(format!("a list has panicked: {error}")))?;
+    let mut response = json_body(body);
+    response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(total));
+    if let Some(last) = next {
+        let after = [("after", &*last)];
+        PageOf::new(call.uri.query()).link_next(response.headers_mut(), call.uri.path(), &after, &["offset"]);
+    }
+    Ok(response)
+}
+
+async fn create(call: Call, Segments(kind): Segments<String>, Content(body): Content) -> Answered {
+    let query = call.query(&[DRY_RUN, "replace_decommissioned"])?;
+    write::expects_nothing(&call, "what is created has no revision yet")?;
+    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    let replace_decommissioned = query.switch("replace_decommissioned")?;
+    let value = write::document(&call, &body)?;
+    let id = value.get("id").and_then(|id| id.as_str()).unwrap_or_default().to_owned();
+    let operation =
+        Operation::Create { kind: kind.name().as_str().into(), body: value, replace_decommissioned };
+    match write::write(&call, &query, vec![operation], &body).await? {
+        Outcome::Tried(response) => Ok(response),
+        Outcome::Made(written) => {
+            let mut response = document(StatusCode::CREATED, &written.state, kind.name().as_str(), &id)?;
+            let location = format!("/{}/{}", kind.name(), utf8_percent_encode(&id, NON_ALPHANUMERIC));
+            if let Ok(location) = HeaderValue::from_str(&location.replace("%2D", "-")) {
+                response.headers_mut().insert(header::LOCATION, location);
+            }
+            Ok(write::made(response, &written))
+        }
+    }
+}
+
+async fn read(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
+    call.query(&[])?;
+    let state = call.app.replica.serving()?;
+    let kind = kind_of(&state, &kind)?;
+    if state.body(kind.name().as_str(), &id).is_none() {
+        return Err(no_document(&kind, &id));
+    }
+    document(StatusCode::OK, &state, kind.name().as_str(), &id)
+}
+
+async fn replace(
+    call: Call,
+    Segments((kind, id)): Segments<(String, String)>,
+    Content(body): Content,
+) -> Answered {
+    let query = call.query(&[DRY_RUN])?;
+    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    let operation = Operation::Put {
+        kind: kind.name().as_str().into(),
+        id: (&*id).into(),
+        body: write::document(&call, &body)?,
+        expect: write::expected(&call)?,
+    };
+    changed(write::write(&call, &query, vec![operation], &body).await?, &kind, &id)
+}
+
+async fn change(
+    call: Call,
+    Segments((kind, id)): Segments<(String, String)>,
+    Content(body): Content,
+) -> Answered {
+    let query = call.query(&[DRY_RUN])?;
+    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    let operation = Operation::Patch {
+        kind: kind.name().as_str().into(),
+        target: Target::One { id: (&*id).into(), expect: write::expected(&call)? },
+        patch: write::patch(&call, &body)?,
+    };
+    changed(write::write(&call, &query, vec![operation], &body).await?, &kind, &id)
+}
+
+fn changed(outcome: Outcome, kind: &Kind, id: &str) -> Answered {
+    match outcome {
+        Outcome::Tried(response) => Ok(response),
+        Outcome::Made(written) => {
+            let response = document(StatusCode::OK, &written.state, kind.name().as_str(), id)?;
+            Ok(write::made(response, &written))
+        }
+    }
+}
+
+async fn delete(
+    call: Call,
+    Segments((kind, id)): Segments<(String, String)>,
+    Content(body): Content,
+) -> Answered {
+    let query = call.query(&[DRY_RUN])?;
+    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    no_body(&body)?;
+    let operation = Operation::Delete {
+        kind: kind.name().as_str().into(),
+        target: Target::One { id: (&*id).into(), expect: write::expected(&call)? },
+    };
+    Ok(deleted(write::write(&call, &query, vec![operation], &body).await?))
+}
+
+/// A body that is not looked at may have meant something.
+pub(super) fn no_body(body: &[u8]) -> Answered<()> {
+    if body.is_empty() { Ok(()) } else { Err(Refusal::bad_request("a DELETE has no body here")) }
+}
+
+pub(super) fn deleted(outcome: Outcome) -> Response {
+    match outcome {
+        Outcome::Tried(response) => response,
+        Outcome::Made(written) => write::made(StatusCode::NO_CONTENT.into_response(), &written),
+    }
+}
+
+async fn users(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
+    let query = call.query(&["limit", "after"])?;
+    let limit = query.limit()?;
+    let state = call.app.replica.serving()?;
+    let kind = kind_of(&state, &kind)?;
+    if kind.name().as_str() == CLUSTERS {
+        return Err(Refusal::missing("nothing refers to clusters"));
+    }
+    if state.body(kind.name().as_str(), &id).is_none() {
+        return Err(no_document(&kind, &id));
+    }
+    let after = query.get("after").map(ToOwned::to_owned);
+    let users = tokio::task::spawn_blocking(move || {
+        let ids: Vec<String> =
+            state.users(kind.name().as_str(), &id).map(|cluster| cluster.doc.id.to_string()).collect();
+        ids
+    });
+    let users = users.await.map_err(|error| Refusal::internal(format!("a scan has panicked: {error}")))?;
+    let rest: Vec<&String> =
+        users.iter().filter(|id| after.as_ref().is_none_or(|after| *id > after)).take(limit + 1).collect();
+    let page = &rest[..rest.len().min(limit)];
+    let body = serde_json::to_string(page).map_err(|error| Refusal::internal(error.to_string()))?;
+    let mut response = json_body(body);
+    response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(users.len()));
+    if let (true, Some(last)) = (rest.len() > limit, page.last()) {
+        let after = [("after", last.as_str())];
+        PageOf::new(call.uri.query()).link_next(response.headers_mut(), call.uri.path(), &after, &[]);
+    }
+    Ok(response)
+}
+
+/// What a live cluster gets, for people who look at it.
+async fn inputs(call: Call, Segments((id, kind)): Segments<(String, String)>) -> Answered {
+    call.query(&[])?;
+    let state = call.app.replica.serving()?;
+    let kind = kind_of(&state, &kind)?;
+    let Some(cluster) = state.cluster(&id) else {
+        return Err(Refusal::missing(format!("there is no cluster `{id}`")));
+    };
+    match fleet::render(&state, cluster.doc.dns.as_str(), kind.path()) {
+        fleet::Answer::Inputs(inputs) => Ok(flux::polled(&inputs.etag(), inputs.into_body())),
+        fleet::Answer::UnknownKind => {
+            Err(Refusal::missing(format!("clusters have no inputs of the kind `{}`", kind.name())))
+        }
+        fleet::Answer::UnknownCluster => Err(Refusal::internal("a live cluster is not served")),
+        fleet::Answer::Fault(fault) => Err(flux::unanswerable(&fault.to_string())),
+    }
+}

@@ -1,0 +1,131 @@
+//! The audit log: what was changed, by whom, when and why.
+
+use api::{DocumentChange, DocumentVersion, RevisionDetail};
+use axum::routing::MethodFilter;
+use fleet::{Canonical, Id, Key, Revision};
+use ledger::Query as Asked;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Table;
+use super::call::{Call, Segments};
+use super::documents::{json_body, kind_of, no_document};
+use crate::identity::Access;
+use crate::paging::PageOf;
+use crate::problem::{Answered, Refusal};
+use crate::wire;
+
+pub(super) fn routes(table: &mut Table) {
+    table.add(MethodFilter::GET, "/revisions", Access::Read, revisions);
+    table.add(MethodFilter::GET, "/revisions/{n}", Access::Read, revision);
+    table.add(MethodFilter::GET, "/{kind}/{id}/history", Access::Read, of_document);
+}
+
+fn any(limit: usize) -> Asked {
+    Asked { before: None, revision: None, actor: None, kind: None, id: None, since: None, until: None, limit }
+}
+
+fn body<T: Serialize>(value: &T) -> Answered<String> {
+    serde_json::to_string(value).map_err(|error| Refusal::internal(error.to_string()))
+}
+
+/// The next page of something that is told newest first.
+fn link_older(call: &Call, response: &mut axum::response::Response, oldest: u64) {
+    PageOf::new(call.uri.query()).link_next(
+        response.headers_mut(),
+        call.uri.path(),
+        &[("before", &oldest.to_string())],
+        &[],
+    );
+}
+
+async fn revisions(call: Call) -> Answered {
+    let query = call.query(&["actor", "kind", "id", "since", "until", "before", "limit"])?;
+    let limit = query.limit()?;
+    let asked = Asked {
+        before: query.revision("before")?,
+        actor: query.get("actor").map(ToOwned::to_owned),
+        kind: query.get("kind").map(Into::into),
+        id: query.get("id").map(Id::from),
+        since: query.time("since")?,
+        until: query.time("until")?,
+        ..any(limit + 1)
+    };
+    let records = call.app.ledger.history(asked).await?;
+    let page: Vec<api::Revision> = records.iter().take(limit).map(wire::revision).collect();
+    let mut response = json_body(body(&page)?);
+    if let (true, Some(last)) = (records.len() > limit, page.last()) {
+        link_older(&call, &mut response, last.revision);
+    }
+    Ok(response)
+}
+
+async fn revision(call: Call, Segments(n): Segments<String>) -> Answered {
+    let query = call.query(&["limit", "offset"])?;
+    let (limit, offset) = (query.limit()?, query.offset("offset")?);
+    let missing = || Refusal::missing(format!("there is no revision `{n}`"));
+    let revision = Revision(n.parse().map_err(|_| missing())?);
+    let found = call.app.ledger.history(Asked { revision: Some(revision), ..any(1) }).await?;
+    let record = found.first().ok_or_else(missing)?;
+    let mut changes = Vec::new();
+    for change in call.app.ledger.changes(revision, offset, limit).await? {
+        changes.push(DocumentChange {
+            document: wire::key(change.key()),
+            before: before(&call, change.key(), revision).await?,
+            after: change.after().map(value),
+        });
+    }
+    let told = offset.saturating_add(changes.len());
+    let detail = RevisionDetail { revision: wire::revision(record), changes };
+    let mut response = json_body(body(&detail)?);
+    if told < record.changes {
+        PageOf::new(call.uri.query()).link_next(
+            response.headers_mut(),
+            call.uri.path(),
+            &[("offset", &told.to_string())],
+            &[],
+        );
+    }
+    Ok(response)
+}
+
+/// What a document was before a revision.
+async fn before(call: &Call, key: &Key, revision: Revision) -> Answered<Option<Value>> {
+    let Some(before) = revision.0.checked_sub(1) else { return Ok(None) };
+    let body = call.app.ledger.document_at(key.clone(), Revision(before)).await?;
+    Ok(body.as_ref().map(value))
+}
+
+fn value(body: &Canonical) -> Value {
+    serde_json::from_str(body.as_str()).unwrap_or(Value::Null)
+}
+
+async fn of_document(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
+    let query = call.query(&["before", "limit"])?;
+    let limit = query.limit()?;
+    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    let key = Key::new(kind.name().as_str(), &id);
+    let asked = Asked {
+        before: query.revision("before")?,
+        kind: Some(key.kind.clone()),
+        id: Some(key.id.clone()),
+        ..any(limit + 1)
+    };
+    let records = call.app.ledger.history(asked).await?;
+    if records.is_empty() && query.get("before").is_none() {
+        return Err(no_document(&kind, &id));
+    }
+    let mut versions = Vec::new();
+    for record in records.iter().take(limit) {
+        let after = call.app.ledger.document_at(key.clone(), record.at.revision).await?;
+        let api::Revision { revision, time, actor, reason, request_id, .. } = wire::revision(record);
+        let before = before(&call, &key, record.at.revision).await?;
+        let after = after.as_ref().map(value);
+        versions.push(DocumentVersion { revision, time, actor, reason, request_id, before, after });
+    }
+    let mut response = json_body(body(&versions)?);
+    if let (true, Some(last)) = (records.len() > limit, versions.last()) {
+        link_older(&call, &mut response, last.revision);
+    }
+    Ok(response)
+}

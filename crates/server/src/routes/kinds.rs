@@ -1,0 +1,44 @@
+//! The kinds in force, with their schemas.
+
+use axum::Json;
+use axum::response::IntoResponse;
+use axum::routing::MethodFilter;
+use fleet::{GuardClass, Kind};
+use serde_json::{Value, json};
+
+use super::Table;
+use super::call::{Call, Segments};
+use super::documents::kind_of;
+use crate::identity::Access;
+use crate::problem::Answered;
+
+pub(super) fn routes(table: &mut Table) {
+    table.add(MethodFilter::GET, "/kinds", Access::Read, list);
+    table.add(MethodFilter::GET, "/kinds/{name}", Access::Read, read);
+}
+
+fn told(kind: &Kind) -> Value {
+    json!({
+        "name": kind.name().as_str(),
+        "path": kind.path(),
+        "singular": kind.singular(),
+        "shape": kind.shape().as_str(),
+        "guard": match kind.guard() { GuardClass::Each => "each", GuardClass::Ordinary => "ordinary" },
+        "description": kind.file()["metadata"]["description"],
+        "query_parameters": kind.query_parameters().iter().map(|parameter| &parameter.name).collect::<Vec<_>>(),
+        "schema": kind.document_schema(),
+    })
+}
+
+async fn list(call: Call) -> Answered {
+    call.query(&[])?;
+    let state = call.app.replica.serving()?;
+    let kinds: Vec<Value> = state.kinds().iter().map(|kind| told(kind)).collect();
+    Ok(Json(kinds).into_response())
+}
+
+async fn read(call: Call, Segments(name): Segments<String>) -> Answered {
+    call.query(&[])?;
+    let state = call.app.replica.serving()?;
+    Ok(Json(told(&*kind_of(&state, &name)?)).into_response())
+}

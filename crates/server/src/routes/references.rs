@@ -1,0 +1,93 @@
+//! One reference of a cluster: set it, change it, remove it, without touching the others.
+
+use std::sync::Arc;
+
+use axum::routing::MethodFilter;
+use fleet::{CLUSTERS, Kind, Operation, Target};
+use http::StatusCode;
+use serde_json::Value;
+
+use super::Table;
+use super::call::{Call, Content, Segments};
+use super::documents::{deleted, document, kind_of, no_body};
+use super::write::{self, DRY_RUN, Outcome};
+use crate::identity::Access;
+use crate::problem::{Answered, Refusal};
+
+const PATH: &str = "/clusters/{id}/{kind}/{reference}";
+
+pub(super) fn routes(table: &mut Table) {
+    table.add(MethodFilter::PUT, PATH, Access::Write, set);
+    table.add(MethodFilter::PATCH, PATH, Access::Write, change);
+    table.add(MethodFilter::DELETE, PATH, Access::Write, remove);
+}
+
+type Place = (String, String, String);
+
+fn target(call: &Call, cluster: &str) -> Answered<Target> {
+    Ok(Target::One { id: cluster.into(), expect: write::expected(call)? })
+}
+
+/// A kind that clusters refer to.
+fn referable(call: &Call, name: &str) -> Answered<Arc<Kind>> {
+    let kind = kind_of(&*call.app.replica.serving()?, name)?;
+    if kind.name().as_str() == CLUSTERS {
+        return Err(Refusal::missing("a cluster does not refer to clusters"));
+    }
+    Ok(kind)
+}
+
+async fn set(call: Call, Segments((cluster, kind, id)): Segments<Place>, Content(body): Content) -> Answered {
+    let query = call.query(&[DRY_RUN])?;
+    let kind = referable(&call, &kind)?;
+    let overrides = if body.is_empty() { Value::Null } else { write::document(&call, &body)? };
+    let operation = Operation::Assign {
+        clusters: target(&call, &cluster)?,
+        kind: kind.name().as_str().into(),
+        id: id.into(),
+        overrides,
+    };
+    finish(write::write(&call, &query, vec![operation], &body).await?, &cluster)
+}
+
+async fn change(
+    call: Call,
+    Segments((cluster, kind, id)): Segments<Place>,
+    Content(body): Content,
+) -> Answered {
+    let query = call.query(&[DRY_RUN])?;
+    let kind = referable(&call, &kind)?;
+    let operation = Operation::PatchReference {
+        clusters: target(&call, &cluster)?,
+        kind: kind.name().as_str().into(),
+        id: id.into(),
+        patch: write::patch(&call, &body)?,
+    };
+    finish(write::write(&call, &query, vec![operation], &body).await?, &cluster)
+}
+
+async fn remove(
+    call: Call,
+    Segments((cluster, kind, id)): Segments<Place>,
+    Content(body): Content,
+) -> Answered {
+    let query = call.query(&[DRY_RUN])?;
+    let kind = referable(&call, &kind)?;
+    no_body(&body)?;
+    let operation = Operation::RemoveReference {
+        clusters: target(&call, &cluster)?,
+        kind: kind.name().as_str().into(),
+        id: id.into(),
+    };
+    Ok(deleted(write::write(&call, &query, vec![operation], &body).await?))
+}
+
+/// The answer is the cluster.
+fn finish(outcome: Outcome, cluster: &str) -> Answered {
+    match outcome {
+        Outcome::Tried(response) => Ok(response),
+        Outcome::Made(written) => {
+            Ok(write::made(document(StatusCode::OK, &written.state, CLUSTERS, cluster)?, &written))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! How the service itself is: open to everybody, and without a name of the fleet in it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State as Shared;
+use axum::response::{IntoResponse, Response};
+use axum::routing::MethodFilter;
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+
+use super::{App, Table};
+use crate::identity::Access;
+
+pub(super) fn routes(table: &mut Table) {
+    table.add(MethodFilter::GET, "/health", Access::Open, health);
+    table.add(MethodFilter::GET, "/ready", Access::Open, ready);
+    if table.app.serves_metrics {
+        table.add(MethodFilter::GET, "/metrics", Access::Open, metrics);
+    }
+}
+
+/// The process lives.
+async fn health() -> Response {
+    Json(json!({"status": "ok"})).into_response()
+}
+
+/// 200 exactly while polls are answered.
+async fn ready(Shared(app): Shared<Arc<App>>) -> Response {
+    let serving = app.replica.serving();
+    let known = app.replica.known();
+    let status = if serving.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let writer = app.writer.as_ref().map(|writer| if writer.has_failed() { "failed" } else { "running" });
+    let body = json!({
+        "status": if serving.is_ok() { "ready" } else { "not ready" },
+        "because": serving.err().map(|not_serving| not_serving.to_string()),
+        "version": env!("CARGO_PKG_VERSION"),
+        "mode": app.mode.to_string(),
+        "revision": known.as_ref().map(|state| state.head().revision.0),
+        "hash": known.as_ref().map(|state| state.head().hash.to_string()),
+        "store": if app.replica.trouble().is_none() { "reachable" } else { "not confirmed" },
+        "seconds_behind": known.as_ref().map(|_| seconds(app.replica.millis_behind())),
+        "writer": writer,
+        "guard": {
+            "clusters": app.policy.guard_clusters,
+            "deletions_per_hour": app.policy.deletions_per_hour,
+            "removals_per_hour": app.policy.removals_per_hour,
+        },
+    });
+    (status, [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body)).into_response()
+}
+
+fn seconds(millis: u64) -> f64 {
+    Duration::from_millis(millis).as_secs_f64()
+}
+
+pub(crate) async fn metrics(Shared(app): Shared<Arc<App>>) -> Response {
+    let revision = app.replica.known().map_or(0, |state| state.head().revision.0);
+    let behind = Duration::from_millis(app.replica.millis_behind());
+    let writer_failed = app.writer.as_ref().is_some_and(crate::writer::Writer::has_failed);
+    app.metrics.standing(revision, behind, app.replica.serving().is_ok(), writer_failed);
+    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    ([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response()
+}

@@ -1,0 +1,246 @@
+//! What all writes have in common: their headers, the dry run, the guard's question, and the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Plan, ProblemName};
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use fleet::{Effects, Operation, Patch, RemovalsDigest, Revision, State};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use serde_json::Value;
+
+use super::call::Call;
+use crate::json;
+use crate::problem::{Answered, Refusal};
+use crate::query::Query;
+use crate::wire;
+use crate::writer::{NotWritten, Request, Written};
+
+/// The query parameters that every write has.
+pub(super) const DRY_RUN: &str = "dry_run";
+/// How a change is confirmed.
+const X_CONFIRM: &str = "x-confirm";
+/// Why a change is made.
+const X_CHANGE_REASON: &str = "x-change-reason";
+/// How long a client waits for the store before it is told that nothing is known.
+const WRITE_DEADLINE: Duration = Duration::from_secs(30);
+/// The longest reason.
+const MAX_REASON: usize = 1_024;
+const X_REVISION: HeaderName = HeaderName::from_static("x-revision");
+
+/// A write that was either made or only tried.
+pub(super) enum Outcome {
+    /// It was made.
+    Made(Box<Written>),
+    /// It was tried; this is the answer.
+    Tried(Response),
+}
+
+/// Makes a change, or tries it. `body` is the request's, to say how it is confirmed.
+pub(super) async fn write(
+    call: &Call,
+    query: &Query,
+    operations: Vec<Operation>,
+    body: &Bytes,
+) -> Answered<Outcome> {
+    let Some(writer) = &call.app.writer else {
+        return Err(Refusal::internal("a write route without a writer"));
+    };
+    let request = request(call, operations)?;
+    if query.switch(DRY_RUN)? {
+        return tried(call, request).await.map(Outcome::Tried);
+    }
+    let outcome = tokio::time::timeout(WRITE_DEADLINE, writer.write(request)).await;
+    let late = |_| Err(NotWritten::Unknown("the store did not answer in time".to_owned()));
+    match outcome.unwrap_or_else(late) {
+        Ok(written) => Ok(Outcome::Made(Box::new(written))),
+        Err(error) => {
+            let refusal = Refusal::from(error);
+            if refusal.asks_to_confirm() {
+                call.app.metrics.stopped_by_guard.inc();
+            }
+            Err(refusal.with_curl(|digest| curl(call, digest, body)))
+        }
+    }
+}
+
+fn request(call: &Call, operations: Vec<Operation>) -> Answered<Request> {
+    for (name, instead) in [
+        ("idempotency-key", "it is not in this version yet; `If-Match` makes a repeated change harmless"),
+        ("if-none-match", "it is not for changes; to create what is not there, use POST"),
+    ] {
+        if call.headers.contains_key(name) {
+            return Err(Refusal::bad_request(format!("the header `{name}` is not accepted: {instead}")));
+        }
+    }
+    let confirm = call.header(X_CONFIRM)?.map(|text| {
+        RemovalsDigest::parse(text).ok_or_else(|| {
+            Refusal::bad_request("`X-Confirm` must be the 64 hexadecimal digits that `confirm` gave you")
+        })
+    });
+    let reason = call.header(X_CHANGE_REASON)?.filter(|reason| !reason.is_empty());
+    if let Some(reason) = reason.filter(|reason| reason.len() > MAX_REASON) {
+        let detail = format!("`X-Change-Reason` has {} bytes; {MAX_REASON} are the most", reason.len());
+        return Err(Refusal::bad_request(detail));
+    }
+    let actor = call.principal.as_ref().map(|principal| principal.name.clone());
+    Ok(Request {
+        operations,
+        confirm: confirm.transpose()?,
+        actor: actor.ok_or_else(|| Refusal::internal("a write by nobody"))?,
+        reason: reason.map(Into::into),
+        request: (&*call.id.0).into(),
+    })
+}
+
+/// Everything but the append.
+async fn tried(call: &Call, request: Request) -> Answered {
+    let before = call.app.replica.serving()?;
+    let policy = call.app.policy;
+    let plan = tokio::task::spawn_blocking(move || plan(&before, &policy, request)).await;
+    let plan = plan.map_err(|error| Refusal::internal(format!("a dry run has panicked: {error}")))??;
+    Ok(Json(plan).into_response())
+}
+
+fn plan(before: &Arc<State>, policy: &fleet::Policy, request: Request) -> Answered<Plan> {
+    let planned = fleet::plan(before, policy, &request.transaction())?;
+    let applied = planned.applied;
+    let changes = applied.commit.as_ref().map(|commit| &*commit.changes).unwrap_or_default();
+    let effects = Effects::between(before, &applied.next, changes.iter().map(fleet::Change::key));
+    Ok(Plan {
+        revision: before.head().revision.0,
+        effects: wire::effects(&effects),
+        removals: wire::removals(&applied.removals),
+        confirm: planned.unconfirmed.as_ref().map(|_| applied.removals.digest().to_string()),
+        because: planned.unconfirmed,
+        warnings: applied.warnings,
+    })
+}
+
+/// The revision that `If-Match` expects.
+pub(super) fn expected(call: &Call) -> Answered<Option<Revision>> {
+    let Some(text) = call.header(header::IF_MATCH.as_str())? else { return Ok(None) };
+    let text = text.trim();
+    if text == "*" {
+        // That it is there is asked of every change but POST anyway.
+        return Ok(None);
+    }
+    // A proxy that compresses makes a tag weak; it is the same revision.
+    let tag = text.strip_prefix("W/").unwrap_or(text);
+    let revision =
+        tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).and_then(|tag| tag.parse().ok());
+    revision.map(Revision).map(Some).ok_or_else(|| {
+        Refusal::bad_request(format!(
+            "`If-Match` is `{text}`; it must be one `ETag` as a GET answered it, such as `\"42\"`, or `*`"
+        ))
+    })
+}
+
+/// For changes that are not about one document at one revision.
+pub(super) fn expects_nothing(call: &Call, instead: &str) -> Answered<()> {
+    if call.headers.contains_key(header::IF_MATCH) {
+        return Err(Refusal::bad_request(format!("`If-Match` has no meaning here; {instead}")));
+    }
+    Ok(())
+}
+
+fn content_type(call: &Call) -> Answered<String> {
+    let text = call.header(header::CONTENT_TYPE.as_str())?.unwrap_or_default();
+    Ok(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+fn unsupported(accepted: &str, got: &str) -> Refusal {
+    let got = if got.is_empty() {
+        "there is no `Content-Type`".to_owned()
+    } else {
+        format!("`Content-Type` is `{got}`")
+    };
+    Refusal::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ProblemName::Invalid,
+        format!("{got}; this route takes {accepted}"),
+    )
+}
+
+/// The body as JSON.
+pub(super) fn document(call: &Call, body: &Bytes) -> Answered<Value> {
+    match &*content_type(call)? {
+        "application/json" => json::read(body).map_err(Refusal::bad_request),
+        other => Err(unsupported("`application/json`", other)),
+    }
+}
+
+/// The body as a patch, by its content type.
+pub(super) fn patch(call: &Call, body: &Bytes) -> Answered<Patch> {
+    let make: fn(Value) -> Patch = match &*content_type(call)? {
+        "application/json" | "application/strategic-merge-patch+json" => Patch::Strategic,
+        "application/merge-patch+json" => Patch::Merge,
+        "application/json-patch+json" => Patch::Json,
+        other => {
+            let accepted = "`application/json` or `application/strategic-merge-patch+json` (references merge by id), `application/merge-patch+json` (RFC 7396) or `application/json-patch+json` (RFC 6902)";
+            return Err(unsupported(accepted, other));
+        }
+    };
+    json::read(body).map(make).map_err(Refusal::bad_request)
+}
+
+/// Adds to an answer what every write's answer has.
+pub(super) fn made(mut response: Response, written: &Written) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(X_REVISION, HeaderValue::from(written.state.head().revision.0));
+    for warning in &written.warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
+            headers.append(header::WARNING, value);
+        }
+    }
+    response
+}
+
+/// A body that would not fit on a command line is left to the reader.
+const MAX_CURL_BODY: usize = 4 * 1024;
+
+/// The same request with a confirmation, ready to paste into a shell. The token is not in it.
+fn curl(call: &Call, digest: &str, body: &Bytes) -> String {
+    let host = call.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost:8080");
+    let path = call.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut line = format!(
+        "curl -X {} {} -H \"Authorization: Bearer $CRUD_AUTH_TOKEN\" -H {}",
+        call.method,
+        quoted(&format!("http://{host}{path}")),
+        quoted(&format!("X-Confirm: {digest}")),
+    );
+    for name in [header::CONTENT_TYPE, header::IF_MATCH, HeaderName::from_static(X_CHANGE_REASON)] {
+        if let Some(value) =
+            call.headers.get(&name).and_then(|value| std::str::from_utf8(value.as_bytes()).ok())
+        {
+            line.push_str(" -H ");
+            line.push_str(&quoted(&format!("{name}: {value}")));
+        }
+    }
+    match std::str::from_utf8(body) {
+        Ok("") => {}
+        Ok(text) if text.len() <= MAX_CURL_BODY => {
+            line.push_str(" --data-raw ");
+            line.push_str(&quoted(text));
+        }
+        _ => line.push_str(" --data-binary @the-same-body"),
+    }
+    line
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_quote_does_not_end_the_word_in_a_shell() {
+        assert_eq!(quoted(r#"{"it's": 1}"#), r#"'{"it'\''s": 1}'"#);
+    }
+}

@@ -1,0 +1,149 @@
+//! A process from its start to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::Router;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::config::{Config, Mode};
+use crate::follower;
+use crate::identity::Identity;
+use crate::metrics::Metrics;
+use crate::replica::Replica;
+use crate::routes::{self, App};
+use crate::serve::{self, Server};
+use crate::start;
+use crate::writer::Writer;
+
+/// How often token files are looked at.
+const RELOAD: Duration = Duration::from_secs(2);
+
+/// Runs until the process is told to stop.
+pub async fn run(config: Config) -> anyhow::Result<()> {
+    let stop = CancellationToken::new();
+    let places = serve::raise_descriptor_limit();
+    let listener = bind("LISTEN_ADDR", config.listen).await?;
+    let metrics_listener = match config.metrics {
+        Some(address) => Some(bind("METRICS_ADDR", address).await?),
+        None => None,
+    };
+    let ledger = start::open(&config)?;
+    let metrics = Metrics::new();
+    let replica = Arc::new(Replica::new(config.max_staleness));
+    let (writer, writing) = match config.mode {
+        Mode::Crud => {
+            let (writer, thread) =
+                Writer::start(ledger.clone(), replica.clone(), config.policy, metrics.clone())?;
+            (Some(writer), Some(thread))
+        }
+        Mode::ReadOnly => (None, None),
+    };
+    let (mode, identity) = (config.mode, config.identity.clone());
+    let app = Arc::new(App {
+        mode,
+        replica: replica.clone(),
+        ledger: ledger.clone(),
+        writer,
+        identity: identity.clone(),
+        policy: config.policy,
+        metrics: metrics.clone(),
+        serves_metrics: metrics_listener.is_none(),
+    });
+    let (router, _) = routes::routes(&app);
+    info!(address = %listener.local_addr()?, %mode, places, "listening");
+    let mut servers =
+        vec![tokio::spawn(Server::new(router, metrics.clone(), places).serve(listener, stop.clone()))];
+    if let Some(listener) = metrics_listener {
+        info!(address = %listener.local_addr()?, "metrics");
+        let router = Router::new().route("/metrics", get(routes::metrics)).with_state(app.clone());
+        servers.push(tokio::spawn(Server::new(router, metrics, 64).serve(listener, stop.clone())));
+    }
+    drop(app);
+    if start::may_write(&config) {
+        let (preparing, runtime) = (ledger.clone(), tokio::runtime::Handle::current());
+        // Reading and checking a whole fleet takes a while: not on a thread that answers requests.
+        let prepared =
+            tokio::task::spawn_blocking(move || runtime.block_on(start::prepare(&*preparing, &config)))
+                .await??;
+        replica.publish(Arc::new(prepared));
+    }
+    let following = follow_on_a_thread(ledger, replica, stop.clone())?;
+    tokio::spawn(reload(identity, stop.clone()));
+    told_to_stop().await?;
+    info!("stopping: answering what has begun");
+    stop.cancel();
+    for server in servers {
+        server.await?;
+    }
+    // The last handle on the writer went with the routes: it ends when nobody waits any more.
+    for thread in [writing, Some(following)].into_iter().flatten() {
+        tokio::task::spawn_blocking(move || thread.join()).await?.ok();
+    }
+    info!("stopped");
+    Ok(())
+}
+
+async fn bind(name: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("{name}: cannot listen on {address}"))
+}
+
+/// Replaying a large commit takes a while, so the follower has a thread of its own.
+fn follow_on_a_thread(
+    ledger: Arc<dyn ledger::Ledger>,
+    replica: Arc<Replica>,
+    stop: CancellationToken,
+) -> std::io::Result<std::thread::JoinHandle<()>> {
+    let runtime = tokio::runtime::Handle::current();
+    std::thread::Builder::new()
+        .name("follower".to_owned())
+        .spawn(move || runtime.block_on(follower::follow(&*ledger, &replica, stop)))
+}
+
+/// Reads token files again when they change. One that cannot be used changes nothing.
+async fn reload(identity: Arc<Identity>, stop: CancellationToken) {
+    let mut told = None;
+    while identity.has_files() {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(RELOAD) => {}
+        }
+        let problems = match identity.reload() {
+            Ok(true) => {
+                info!("the token files have changed, and were read again");
+                None
+            }
+            Ok(false) => None,
+            Err(problems) => Some(problems),
+        };
+        if problems != told {
+            for problem in problems.iter().flatten() {
+                warn!(problem, "the tokens stay as they were");
+            }
+            told = problems;
+        }
+    }
+}
+
+async fn told_to_stop() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    // Whoever asks a second time does not want to wait.
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        std::process::exit(130);
+    });
+    Ok(())
+}

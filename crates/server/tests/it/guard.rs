@@ -1,0 +1,110 @@
+//! The guard, as a client meets it.
+
+use serde_json::json;
+
+use crate::api::Api;
+
+#[tokio::test]
+async fn an_emptied_list_is_stopped_and_the_confirmation_that_it_gives_lets_it_through() {
+    let api = Api::crud().await;
+    let before = api.inputs("one.example.com", "namespaces").await;
+    let body = json!({"namespaces": []});
+    let stopped = api.call("PATCH", "/clusters/one", &[("x-change-reason", "it's over")], body.clone()).await;
+    assert_eq!(stopped.problem(), (409, "confirm".to_owned()));
+    let problem = stopped.json();
+    assert_eq!(problem["removals"]["inputs"], 2);
+    assert_eq!(
+        problem["removals"]["first"][0],
+        json!({"cluster": "one", "kind": "namespaces", "input": "team-a", "cause": "removed", "named": false})
+    );
+    assert_eq!(api.inputs("one.example.com", "namespaces").await, before, "nothing has happened");
+    let digest = problem["confirm"].as_str().expect("a digest");
+    assert_eq!(
+        problem["curl"],
+        format!(
+            "curl -X PATCH 'http://fleet.example.com/clusters/one' -H \"Authorization: Bearer $CRUD_AUTH_TOKEN\" -H 'X-Confirm: {digest}' -H 'content-type: application/json' -H 'x-change-reason: it'\\''s over' --data-raw '{{\"namespaces\":[]}}'"
+        )
+    );
+    // A confirmation of other removals confirms nothing.
+    let other = "0".repeat(64);
+    let wrong = api.call("PATCH", "/clusters/one", &[("x-confirm", &other)], body.clone()).await;
+    assert_eq!(wrong.problem(), (409, "confirm".to_owned()));
+    // An unrelated write does not spoil it.
+    api.call("POST", "/namespaces", &[], json!({"id": "team-z"})).await.expect(201);
+    api.call("PATCH", "/clusters/one", &[("x-confirm", digest)], body).await.expect(200);
+    assert_eq!(api.inputs("one.example.com", "namespaces").await, json!([]));
+    let revision = &api.get("/revisions?limit=1").await.json()[0];
+    assert_eq!(
+        revision["removals"],
+        json!({"decommissions": 0, "each": 2, "ordinary": 0, "confirmed": true})
+    );
+}
+
+#[tokio::test]
+async fn a_dry_run_tells_what_would_happen_and_does_nothing() {
+    let api = Api::crud().await;
+    let patch = json!({"oci_tag": "6.8.0"});
+    let plan =
+        api.call("PATCH", "/platform_components/podinfo?dry_run=true", &[], patch.clone()).await.expect(200);
+    assert_eq!(
+        plan.json(),
+        json!({
+            "revision": 1,
+            "effects": {
+                "clusters": 2,
+                "totals": {"platform_components": {"added": 0, "changed": 2, "removed": 0}},
+                "changes": [{
+                    "kind": "platform_components", "input": "podinfo", "change": "changed", "count": 2, "clusters": ["one", "two"],
+                    "fields": [{"pointer": "/source/oci_tag", "old": "6.7.0", "new": "6.8.0"}],
+                }],
+            },
+            "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": []},
+            "confirm": null,
+        })
+    );
+    assert_eq!(api.get("/revisions").await.json().as_array().map(Vec::len), Some(1));
+    // One that the guard would stop is a plan too, and says what confirms it.
+    let plan = api
+        .call("PATCH", "/clusters/one?dry_run=true", &[], json!({"namespaces": []}))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(plan["removals"]["inputs"], 2);
+    let digest = plan["confirm"].as_str().expect("a digest").to_owned();
+    api.call("PATCH", "/clusters/one", &[("x-confirm", &digest)], json!({"namespaces": []}))
+        .await
+        .expect(200);
+    // An invalid one is refused as the real one would be.
+    let refused =
+        api.call("PATCH", "/clusters/one?dry_run=true", &[], json!({"environment": "production"})).await;
+    assert_eq!(refused.problem(), (422, "invalid".to_owned()));
+    // A misspelt switch does not write.
+    for query in ["dryrun=true", "dry_run=1", "dry_run=yes", "dry_run="] {
+        let answer =
+            api.call("PATCH", &format!("/platform_components/podinfo?{query}"), &[], patch.clone()).await;
+        assert_eq!(answer.problem(), (400, "invalid".to_owned()), "{query}");
+    }
+    assert_eq!(api.get("/platform_components/podinfo").await.json()["oci_tag"], "6.7.0");
+}
+
+#[tokio::test]
+async fn a_loop_of_deletions_is_stopped_after_its_hourly_number() {
+    let clusters: Vec<_> = (0..12)
+        .map(|n| json!({"id": format!("c{n}"), "cluster_name": "c", "cluster_dns": format!("c{n}.example.com"), "environment": "dev"}))
+        .collect();
+    let api = Api::with(server::config::Mode::Crud, &json!({"clusters": clusters})).await;
+    let mut statuses = Vec::new();
+    for n in 0..12 {
+        statuses.push(api.call("DELETE", &format!("/clusters/c{n}"), &[], None).await.status.as_u16());
+    }
+    assert_eq!(statuses, [&[204; 10][..], &[409; 2]].concat());
+}
+
+#[tokio::test]
+async fn a_protected_cluster_is_not_deleted() {
+    let api = Api::crud().await;
+    api.call("PATCH", "/clusters/two", &[], json!({"protected": true})).await.expect(200);
+    let refused = api.call("DELETE", "/clusters/two", &[], None).await;
+    assert_eq!(refused.problem(), (409, "in-use".to_owned()));
+    assert_eq!(api.get("/clusters/two").await.status, 200);
+}

@@ -1,0 +1,11 @@
+//! The routes as a client sees them, without a socket: the real handlers on a store in memory. One binary, so that it links once.
+
+mod access;
+mod api;
+mod documents;
+mod flux;
+mod guard;
+mod history;
+mod refusals;
+mod seeds;
+mod writes;
