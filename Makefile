@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help test tools unit fmt fmt-check clippy deny docs golden bench-core mutants
+.PHONY: help run run-clean test tools unit fmt fmt-check clippy deny docs golden bench-core mutants
 
 # A step notes that it has passed, for .ci/run to see that none was left out.
 passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
@@ -10,6 +10,12 @@ help: ## show this help
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## start the product with the demo fleet: http://127.0.0.1:8080 to manage it, :8081 for clusters to poll
+	@scripts/run
+
+run-clean: ## forget the demo: its database and its tokens
+	@scripts/run --clean
 
 test: tools fmt-check clippy unit deny docs ## everything that has to pass before a commit
 

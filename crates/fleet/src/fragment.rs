@@ -313,4 +313,12 @@ mod tests {
         assert_eq!(escapes("\u{2028}\u{2029}\u{2027}\u{202a}"), 6);
         assert_eq!(escapes("\u{2028}".trim_end_matches('x')), 3);
     }
+
+    /// Catalog changes are judged by this size: one that is too small lets an answer grow beyond what the operator stores.
+    #[test]
+    fn a_component_counts_its_escapes_on_both_sides_of_the_patches() {
+        let text: Box<str> = "&&<".into();
+        let fragment = ComponentFragment { text, escapes: (10, 5), ..ComponentFragment::default() };
+        assert_eq!(fragment.size(), Size { sent: 3, stored: 18 });
+    }
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod api;
+mod boundaries;
 mod documents;
 mod flux;
 mod guard;
