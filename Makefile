@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run run-clean test tools unit fmt fmt-check clippy deny docs golden bench-core mutants
+.PHONY: help run run-clean test tools unit fmt fmt-check clippy deny docs golden bench-core bench-service mutants
 
 # A step notes that it has passed, for .ci/run to see that none was left out.
 passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
@@ -57,6 +57,10 @@ tools: ## install what test needs, in a cache outside the clone
 bench-core: ## measure the core: time, then memory per cluster (BENCH_CLUSTERS=1000 for one size)
 	cargo bench -p bench --bench core --locked
 	cargo run --release -p bench --example memory --locked
+
+bench-service: ## measure the service: CPU per poll, writes a second, start and memory (BENCH_CLUSTERS=10000 for one size)
+	cargo build --release -p server --locked
+	cargo run --release -p bench --example service --locked
 
 mutants: ## look for code that can be changed without a test noticing (an hour; MUTANTS="-f '*guard.rs'" for a part)
 	PROPTEST_CASES=32 scripts/tool cargo-mutants mutants $(MUTANTS)

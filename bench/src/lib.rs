@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fleet::{CommitId, Kind, Operation, Origin, Policy, State, Timestamp, Transaction, apply};
+use fleet::{Commit, CommitId, Kind, Operation, Origin, Policy, State, Timestamp, Transaction, apply};
 use serde_json::{Map, Value, json};
 
 /// What each cluster of a generated fleet has.
@@ -16,18 +16,17 @@ const CHOICE: usize = 5;
 /// How many clusters one transaction of the generator makes.
 const BATCH: usize = 1000;
 
-/// Applies operations that must be accepted.
-///
-/// # Panics
-/// If they are not.
-#[must_use]
-pub fn accept(state: &State, operations: Vec<Operation>) -> State {
+/// Applies operations that must be accepted, and passes on the commit.
+fn accept(state: &State, operations: Vec<Operation>, commits: &mut impl FnMut(Commit)) -> State {
     let commit = CommitId(u128::from(state.head().revision.0) + 1);
     let origin =
         Origin { commit, time: Timestamp(1_800_000_000_000), actor: "bench".into(), ..Origin::default() };
     let transaction = Transaction { operations, derived: false, confirm: None, origin };
     match apply(state, &Policy::default(), &transaction) {
-        Ok(applied) => applied.next,
+        Ok(applied) => {
+            applied.commit.into_iter().for_each(commits);
+            applied.next
+        }
         Err(rejection) => panic!("a generated transaction was rejected: {rejection:#?}"),
     }
 }
@@ -39,14 +38,20 @@ fn create(kind: &str, body: Value) -> Operation {
 /// A fleet of that many clusters, each with 20 components, 20 namespaces, 10 rolebindings and 20 patch values.
 #[must_use]
 pub fn fleet(clusters: usize) -> State {
+    fleet_by_commits(clusters, |_| {})
+}
+
+/// The same fleet, with every commit that leads to it.
+pub fn fleet_by_commits(clusters: usize, mut commits: impl FnMut(Commit)) -> State {
     let mut operations: Vec<Operation> =
         Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
     operations.extend((0..CHOICE * COMPONENTS).map(|n| create("platform_components", component(n))));
     operations.extend((0..CHOICE * NAMESPACES).map(|n| create("namespaces", namespace(n))));
     operations.extend((0..CHOICE * ROLEBINDINGS).map(|n| create("rolebindings", rolebinding(n))));
-    let catalog = accept(&State::empty(), operations);
+    let catalog = accept(&State::empty(), operations, &mut commits);
     (0..clusters).step_by(BATCH).fold(catalog, |state, from| {
-        accept(&state, (from..clusters.min(from + BATCH)).map(|n| create("clusters", cluster(n))).collect())
+        let batch = (from..clusters.min(from + BATCH)).map(|n| create("clusters", cluster(n))).collect();
+        accept(&state, batch, &mut commits)
     })
 }
 

@@ -21,7 +21,7 @@ pub const BUDGET: Budget = Budget { commits: 1_000, bytes: 16 * 1024 * 1024 };
 
 /// Follows until it is told to stop.
 pub async fn follow<F: Feed + ?Sized>(feed: &F, replica: &Replica, stop: CancellationToken) {
-    loop {
+    while !stop.is_cancelled() {
         match catch_up(feed, replica).await {
             Ok(()) => {}
             Err(error) => {

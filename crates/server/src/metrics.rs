@@ -17,7 +17,7 @@ pub struct Answered {
     /// The method.
     pub method: &'static str,
     /// The route's template.
-    pub route: String,
+    pub route: &'static str,
     /// The status of the answer.
     pub status: u16,
 }

@@ -73,7 +73,7 @@ pub async fn answer(router: Router, metrics: &Metrics, mut request: Request<Body
     }
     let took = start.elapsed();
     metrics.duration.observe(took.as_secs_f64());
-    let labels = Answered { method: method_name(&method), route: route.to_owned(), status: status.as_u16() };
+    let labels = Answered { method: method_name(&method), route, status: status.as_u16() };
     metrics.requests.get_or_create(&labels).inc();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let status = status.as_u16();

@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::Router;
-use axum::routing::get;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -15,7 +13,7 @@ use crate::config::{Config, Mode};
 use crate::follower;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
-use crate::replica::Replica;
+use crate::replica::{self, Replica};
 use crate::routes::{self, App};
 use crate::serve::{self, Server};
 use crate::start;
@@ -27,6 +25,7 @@ const RELOAD: Duration = Duration::from_secs(2);
 /// Runs until the process is told to stop.
 pub async fn run(config: Config) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
+    tokio::spawn(Signals::listen()?.told_to_stop(stop.clone()));
     let places = serve::raise_descriptor_limit();
     let listener = bind("LISTEN_ADDR", config.listen).await?;
     let metrics_listener = match config.metrics {
@@ -61,23 +60,28 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         vec![tokio::spawn(Server::new(router, metrics.clone(), places).serve(listener, stop.clone()))];
     if let Some(listener) = metrics_listener {
         info!(address = %listener.local_addr()?, "metrics");
-        let router = Router::new().route("/metrics", get(routes::metrics)).with_state(app.clone());
+        let router = routes::metrics_only(&app);
         servers.push(tokio::spawn(Server::new(router, metrics, 64).serve(listener, stop.clone())));
     }
     drop(app);
     if start::may_write(&config) {
+        let moment = replica::now();
         let (preparing, runtime) = (ledger.clone(), tokio::runtime::Handle::current());
         // Reading and checking a whole fleet takes a while: not on a thread that answers requests.
         let prepared =
-            tokio::task::spawn_blocking(move || runtime.block_on(start::prepare(&*preparing, &config)))
-                .await??;
-        replica.publish(Arc::new(prepared));
+            tokio::task::spawn_blocking(move || runtime.block_on(start::prepare(&*preparing, &config)));
+        tokio::select! {
+            prepared = prepared => {
+                replica.publish(Arc::new(prepared??));
+                replica.confirm(moment);
+            }
+            // What it was about to append is appended whole, or not at all.
+            () = stop.cancelled() => {}
+        }
     }
     let following = follow_on_a_thread(ledger, replica, stop.clone())?;
     tokio::spawn(reload(identity, stop.clone()));
-    told_to_stop().await?;
-    info!("stopping: answering what has begun");
-    stop.cancel();
+    stop.cancelled().await;
     for server in servers {
         server.await?;
     }
@@ -130,20 +134,32 @@ async fn reload(identity: Arc<Identity>, stop: CancellationToken) {
     }
 }
 
-async fn told_to_stop() -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals that end the process. They are listened for before anything else: one that comes while the fleet is loaded would kill
+/// the process without an answer to anybody, or, if it is the first of its container, be lost.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(Self { terminate, interrupt })
     }
-    // Whoever asks a second time does not want to wait.
-    tokio::spawn(async move {
+
+    async fn next(&mut self) {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
+    }
+
+    async fn told_to_stop(mut self, stop: CancellationToken) {
+        self.next().await;
+        info!("stopping: answering what has begun");
+        stop.cancel();
+        // Whoever asks a second time does not want to wait.
+        self.next().await;
         std::process::exit(130);
-    });
-    Ok(())
+    }
 }

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -29,6 +29,10 @@ use crate::requests;
 const HEAD_DEADLINE: Duration = Duration::from_secs(15);
 /// How long a client may not take a byte of its answer.
 const WRITE_DEADLINE: Duration = Duration::from_secs(30);
+/// How long new connections are still taken when the process is told to stop, unless there is a lull before.
+const LAST_CONNECTIONS: Duration = Duration::from_millis(250);
+/// How long nobody has to come for that.
+const LULL: Duration = Duration::from_millis(10);
 /// How long connections may go on by themselves when the process is told to stop; after that, idle ones are closed.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 /// How long requests that have begun may take when the process is told to stop.
@@ -150,14 +154,15 @@ impl Server {
     /// Nothing that was sent is lost: who is already connected is answered, and told that the connection ends.
     async fn drain(self, listener: TcpListener) {
         self.draining.store(true, Ordering::Release);
-        // Connections that the kernel has accepted for us may have sent their request.
+        // Connections that the kernel has accepted for us may have sent their request. New ones may never cease to come.
+        let end = Instant::now() + LAST_CONNECTIONS;
         while let Ok(place) = self.places.clone().try_acquire_owned()
-            && let Ok(Ok((stream, peer))) =
-                tokio::time::timeout(Duration::from_millis(10), listener.accept()).await
+            && let wait = end.saturating_duration_since(Instant::now()).min(LULL)
+            && let Ok(Ok((stream, peer))) = tokio::time::timeout(wait, listener.accept()).await
         {
             self.connect(stream, peer, place);
         }
-        drop(listener);
+        self.close(listener);
         self.connections.close();
         if tokio::time::timeout(LAST_REQUESTS, self.connections.wait()).await.is_ok() {
             return;
@@ -165,6 +170,18 @@ impl Server {
         self.close_idle.cancel();
         if tokio::time::timeout(LAST_ANSWERS, self.connections.wait()).await.is_err() {
             warn!(left = self.connections.len(), "connections were still open at the end");
+        }
+    }
+
+    /// Closes right after a look that found nobody waiting: the kernel resets whoever it has accepted by then.
+    fn close(&self, listener: TcpListener) {
+        let Ok(listener) = listener.into_std() else { return };
+        while let Ok(place) = self.places.clone().try_acquire_owned()
+            && let Ok((stream, peer)) = listener.accept()
+            && stream.set_nonblocking(true).is_ok()
+            && let Ok(stream) = TcpStream::from_std(stream)
+        {
+            self.connect(stream, peer, place);
         }
     }
 }

@@ -112,17 +112,20 @@ impl Writer {
         policy: Policy,
         metrics: Metrics,
     ) -> std::io::Result<(Self, std::thread::JoinHandle<()>)> {
-        let (jobs, queue) = mpsc::channel(QUEUE);
+        let (jobs, mut queue) = mpsc::channel(QUEUE);
         let failed = Arc::new(AtomicBool::new(false));
         let desk = Desk { ledger, replica, policy, metrics, runtime: tokio::runtime::Handle::current() };
         let mark = failed.clone();
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
-            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| desk.work(queue))) {
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| desk.work(&mut queue))) {
                 Ok(Ok(())) => return,
                 Ok(Err(Ended(why))) => error!(why, "the writer has ended; this process writes no more"),
                 Err(_) => error!("the writer has panicked; this process writes no more"),
             }
             mark.store(true, Ordering::Release);
+            // Nobody looked at these: they can be certain.
+            queue.close();
+            refuse(std::iter::from_fn(|| queue.try_recv().ok()), ENDED);
         })?;
         Ok((Self { jobs, failed }, thread))
     }
@@ -196,7 +199,7 @@ impl Group {
 }
 
 impl Desk {
-    fn work(&self, mut queue: mpsc::Receiver<Job>) -> Result<(), Ended> {
+    fn work(&self, queue: &mut mpsc::Receiver<Job>) -> Result<(), Ended> {
         let mut waiting = VecDeque::new();
         loop {
             if waiting.is_empty() {
@@ -211,8 +214,6 @@ impl Desk {
                 waiting.push_back(job);
             }
             if let Err(ended) = self.one_group(&mut waiting) {
-                queue.close();
-                waiting.extend(std::iter::from_fn(|| queue.try_recv().ok()));
                 refuse(waiting.drain(..), ENDED);
                 return Err(ended);
             }

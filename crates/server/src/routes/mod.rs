@@ -11,8 +11,6 @@ mod references;
 mod service;
 mod write;
 
-pub(crate) use service::metrics;
-
 use std::sync::Arc;
 
 use api::ProblemName;
@@ -77,20 +75,14 @@ pub fn routes(app: &Arc<App>) -> (Router, Vec<Route>) {
         decommissioned::routes(&mut table);
         kinds::routes(&mut table);
     }
-    let router = table
-        .router
-        .fallback(async || {
-            Refusal::missing("there is no such path here; see the documentation for the routes of each mode")
-        })
-        .method_not_allowed_fallback(async || {
-            Refusal::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                ProblemName::Invalid,
-                "this path does not take that method; the `Allow` header has those that it takes",
-            )
-        })
-        .with_state(app.clone());
-    (router, table.routes)
+    table.finish()
+}
+
+/// The metrics alone, for an address of their own.
+pub fn metrics_only(app: &Arc<App>) -> Router {
+    let mut table = Table { app: app.clone(), router: Router::new(), routes: Vec::new() };
+    service::metrics_route(&mut table);
+    table.finish().0
 }
 
 struct Table {
@@ -116,6 +108,28 @@ impl Table {
         let door = Door { app: self.app.clone(), access, path };
         let route = on(method, handler).route_layer(middleware::from_fn_with_state(door, enter));
         self.router = std::mem::take(&mut self.router).route(path, route);
+    }
+}
+
+impl Table {
+    /// With answers to what is no route.
+    fn finish(self) -> (Router, Vec<Route>) {
+        let router = self
+            .router
+            .fallback(async || {
+                Refusal::missing(
+                    "there is no such path here; see the documentation for the routes of each mode",
+                )
+            })
+            .method_not_allowed_fallback(async || {
+                Refusal::new(
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    ProblemName::Invalid,
+                    "this path does not take that method; the `Allow` header has those that it takes",
+                )
+            })
+            .with_state(self.app);
+        (router, self.routes)
     }
 }
 

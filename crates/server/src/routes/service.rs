@@ -17,8 +17,12 @@ pub(super) fn routes(table: &mut Table) {
     table.add(MethodFilter::GET, "/health", Access::Open, health);
     table.add(MethodFilter::GET, "/ready", Access::Open, ready);
     if table.app.serves_metrics {
-        table.add(MethodFilter::GET, "/metrics", Access::Open, metrics);
+        metrics_route(table);
     }
+}
+
+pub(super) fn metrics_route(table: &mut Table) {
+    table.add(MethodFilter::GET, "/metrics", Access::Open, metrics);
 }
 
 /// The process lives.
@@ -55,7 +59,7 @@ fn seconds(millis: u64) -> f64 {
     Duration::from_millis(millis).as_secs_f64()
 }
 
-pub(crate) async fn metrics(Shared(app): Shared<Arc<App>>) -> Response {
+async fn metrics(Shared(app): Shared<Arc<App>>) -> Response {
     let revision = app.replica.known().map_or(0, |state| state.head().revision.0);
     let behind = Duration::from_millis(app.replica.millis_behind());
     let writer_failed = app.writer.as_ref().is_some_and(crate::writer::Writer::has_failed);

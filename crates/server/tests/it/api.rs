@@ -97,12 +97,22 @@ impl Api {
     }
 
     pub(crate) async fn with(mode: Mode, seed: &Value) -> Self {
+        let store = Arc::new(Memory::new());
+        Self::on_store(mode, seed, store.clone(), store).await
+    }
+
+    /// A service on a ledger, whose store is filled first if it is new.
+    pub(crate) async fn on_store(
+        mode: Mode,
+        seed: &Value,
+        store: Arc<dyn Ledger>,
+        ledger: Arc<dyn Ledger>,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("seed.json");
         std::fs::write(&file, seed.to_string()).expect("written");
         let config = config(mode, &file);
-        let ledger: Arc<dyn Ledger> = Arc::new(Memory::new());
-        let state = start::prepare(&*ledger, &config).await.expect("the seed is good");
+        let state = start::prepare(&*store, &config).await.expect("the seed is good");
         let replica = Arc::new(Replica::new(Some(Duration::from_mins(1))));
         replica.publish(Arc::new(state));
         follower::catch_up(&*ledger, &replica).await.expect("the head is confirmed");

@@ -9,4 +9,5 @@ mod guard;
 mod history;
 mod refusals;
 mod seeds;
+mod store_trouble;
 mod writes;
