@@ -50,7 +50,7 @@ docs: ## build the book (docs/book) and the API documentation (target/doc)
 	$(passed)
 
 tools: ## install what test needs, in a cache outside the clone
-	@scripts/install-tools clippy rustfmt cargo-deny mdbook > /dev/null
+	@scripts/install-tools clippy rustfmt cargo-deny mdbook strace > /dev/null
 
 ##@ Now and then
 

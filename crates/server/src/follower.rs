@@ -25,8 +25,12 @@ pub async fn follow<F: Feed + ?Sized>(feed: &F, replica: &Replica, stop: Cancell
         match catch_up(feed, replica).await {
             Ok(()) => {}
             Err(error) => {
-                if replica.note(&error.to_string()) {
-                    warn!(%error, "the store is not followed");
+                let is_news = replica.note(&error.to_string());
+                match error {
+                    // Nothing is wrong: whoever makes the store may start later.
+                    FeedError::NotInitialised(_) if is_news => info!(%error, "waiting for the store"),
+                    error if is_news => warn!(%error, "the store is not followed"),
+                    _ => {}
                 }
             }
         }

@@ -127,9 +127,9 @@ impl Metrics {
     }
 
     /// Notes how this process stands, before it is told.
-    pub fn standing(&self, revision: u64, behind: Duration, serving: bool, writer_failed: bool) {
+    pub fn standing(&self, revision: u64, behind: Option<Duration>, serving: bool, writer_failed: bool) {
         self.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
-        self.behind.set(behind.as_secs_f64());
+        self.behind.set(behind.map_or(f64::NAN, |behind| behind.as_secs_f64()));
         self.serving.set(i64::from(serving));
         self.writer_failed.set(i64::from(writer_failed));
     }

@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Why nothing is given out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotServing {
-    /// Nothing was loaded yet.
+    /// Nothing was loaded and confirmed yet.
     #[error("the fleet is not loaded yet")]
     NotLoaded,
     /// The store's head could not be confirmed for too long.
@@ -56,11 +56,11 @@ impl Replica {
     /// The fleet, if it may be given out.
     pub fn serving(&self) -> Result<Arc<State>, NotServing> {
         let state = self.current.load_full().ok_or(NotServing::NotLoaded)?;
-        match (self.max_staleness, self.millis_behind()) {
-            (Some(most), behind) if u128::from(behind) > most.as_millis() => {
-                Err(NotServing::Stale(behind / 1_000))
-            }
-            _ => Ok(state),
+        let Some(most) = self.max_staleness else { return Ok(state) };
+        match self.millis_behind() {
+            None => Err(NotServing::NotLoaded),
+            Some(behind) if u128::from(behind) > most.as_millis() => Err(NotServing::Stale(behind / 1_000)),
+            Some(_) => Ok(state),
         }
     }
 
@@ -69,9 +69,12 @@ impl Replica {
         self.current.load_full()
     }
 
-    /// How long ago the head was confirmed.
-    pub fn millis_behind(&self) -> u64 {
-        now().saturating_sub(self.confirmed.load(Ordering::Acquire))
+    /// How long ago the head was confirmed; none if it never was.
+    pub fn millis_behind(&self) -> Option<u64> {
+        match self.confirmed.load(Ordering::Acquire) {
+            0 => None,
+            confirmed => Some(now().saturating_sub(confirmed)),
+        }
     }
 
     /// What keeps the head from being confirmed, if something does.
@@ -115,7 +118,7 @@ mod tests {
         let replica = Replica::new(Some(Duration::from_mins(1)));
         assert_eq!(replica.serving().err(), Some(NotServing::NotLoaded));
         replica.publish(Arc::new(State::empty()));
-        assert!(matches!(replica.serving(), Err(NotServing::Stale(_))), "loaded is not confirmed");
+        assert_eq!(replica.serving().err(), Some(NotServing::NotLoaded), "loaded is not confirmed");
         replica.confirm(now());
         assert!(replica.serving().is_ok());
     }

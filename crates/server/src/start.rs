@@ -25,10 +25,10 @@ pub enum NotStarted {
     #[error(transparent)]
     Seed(#[from] BadSeed),
     /// The store is not to be used.
-    #[error("{0}")]
+    #[error(transparent)]
     Store(#[from] FeedError),
     /// The store could not be written to.
-    #[error("{0}")]
+    #[error(transparent)]
     Append(#[from] AppendError),
     /// Stored documents do not fit the kinds that this version ships.
     #[error("the kinds of this version do not fit what is stored:\n{0}")]

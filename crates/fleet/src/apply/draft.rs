@@ -375,7 +375,7 @@ impl<'a> Draft<'a> {
                 }
             } else {
                 let message = format!(
-                    "`{dns}` belongs to a decommissioned cluster, whose Flux is still to clean up; forget it, or say that it may be replaced"
+                    "`{dns}` belongs to a decommissioned cluster, whose Flux is still to clean up; forget it, or set `replace_decommissioned` to take its place"
                 );
                 let finding = Finding::new(Pointer::to("cluster_dns"), message);
                 self.violations.add(slot.operation, Some(key), Reason::Exists, finding);

@@ -47,7 +47,7 @@ impl Writer {
 
     fn check(&mut self) -> Result<(), FeedError> {
         let path = self.path.display();
-        let advice = "Nothing is written any more; bring the file back, or start this process again";
+        let advice = "Nothing is written until the file is back";
         let Some(now) = file::look(&self.path)? else {
             return Err(FeedError::Unreachable(format!("the file {path} is gone. {advice}")));
         };
@@ -96,7 +96,28 @@ impl Writer {
         }
         // The last moment at which one can still step back.
         self.check()?;
-        self.connection.execute_batch("COMMIT").map_err(|error| fault::of_commit(&error, last.origin.commit))
+        self.connection
+            .execute_batch("COMMIT")
+            .map_err(|error| fault::of_commit(&error, last.origin.commit))?;
+        if at == Position::default() {
+            self.checkpoint();
+        }
+        Ok(())
+    }
+
+    /// Brings what is committed from the `-wal` into the file itself. Somebody may copy or move the file alone: then it must not look
+    /// like a store that has never held anything, which would be filled from a seed. Whether it succeeds does not matter: what is
+    /// committed is safe in the `-wal`.
+    fn checkpoint(&self) {
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.fatal.is_none() && self.check().is_ok() {
+            self.checkpoint();
+        }
     }
 }
 

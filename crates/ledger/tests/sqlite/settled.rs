@@ -1,7 +1,7 @@
 //! A reader and its writer, one coming or going while the other stays.
 
 use fleet::State;
-use ledger::{Feed, FeedError};
+use ledger::{Access, Feed, FeedError, Sqlite};
 
 use crate::fixture::{ALL, filled, grow, run};
 use crate::place::Place;
@@ -74,5 +74,28 @@ fn a_waiting_reader_is_told_when_the_store_appears() {
         let _writer = place.writer();
         tokio::time::timeout(std::time::Duration::from_secs(5), reader.changed()).await.expect("in time");
         assert_eq!(reader.load().await, Ok(State::empty()));
+    });
+}
+
+/// A copy of it alone would otherwise be taken for a new store, and be filled from a seed.
+#[test]
+fn the_file_without_its_wal_is_no_new_store_and_is_whole_after_a_clean_stop() {
+    run(async {
+        let place = Place::new();
+        let writer = place.writer();
+        let mut fleet = filled(&writer, &["a"]).await;
+        place.copy_file("store.db", "copy.db");
+        let copy = Sqlite::open(&place.path("copy.db"), Access::Read).expect("a store");
+        assert_eq!(
+            copy.load().await.expect("it loads").head().revision.0,
+            1,
+            "at least the first commit is in it"
+        );
+
+        grow(&writer, &mut fleet, "b").await;
+        drop(writer);
+        place.copy_file("store.db", "later.db");
+        let later = Sqlite::open(&place.path("later.db"), Access::Read).expect("a store");
+        assert_eq!(later.load().await.expect("it loads").head(), fleet.state.head());
     });
 }

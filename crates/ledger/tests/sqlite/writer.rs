@@ -26,7 +26,7 @@ fn a_writer_refuses_when_its_file_was_removed_and_makes_no_new_one() {
             place.remove(name);
         }
         let why = refusal(&writer, &fleet).await;
-        assert!(why.contains("is gone. Nothing is written any more"), "{why}");
+        assert!(why.contains("is gone. Nothing is written until the file is back"), "{why}");
         drop(writer);
         assert_eq!(place.files(), [""; 0]);
     });

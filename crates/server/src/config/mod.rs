@@ -200,7 +200,9 @@ fn store(args: &Args, problems: &mut Vec<String>) -> Store {
         None | Some("sqlite") => url,
         Some("memory") => Store::Memory,
         Some("postgres") => {
-            problems.push(format!("STORE_BACKEND `postgres` {LATER}; `sqlite` and `memory` are"));
+            problems.push(
+                "STORE_BACKEND `postgres` is not in this version yet: use `sqlite` or `memory`".to_owned(),
+            );
             url
         }
         Some(other) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
-use super::{LATER, LogFormat, Mode, Store};
+use super::{LogFormat, Mode, Store};
 
 pub(super) fn mode(text: &str) -> Result<Mode, String> {
     match text {
@@ -20,7 +20,7 @@ pub(super) fn mode(text: &str) -> Result<Mode, String> {
 /// The URL may hold a password, so it is never repeated.
 pub(super) fn database_url(text: &str) -> Result<Store, String> {
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        return Err(format!("names a PostgreSQL database, which {LATER}; `sqlite://path/to/file.db` is"));
+        return Err("names a PostgreSQL database; PostgreSQL is not in this version yet: use `sqlite://path/to/file.db`".to_owned());
     }
     let Some(rest) = text.strip_prefix("sqlite:") else {
         return Err("must be a URL like `sqlite://path/to/file.db`".to_owned());

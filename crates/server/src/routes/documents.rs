@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
-use fleet::{CLUSTERS, Kind, Listing, Operation, Selector, State, Target};
+use fleet::{
+    CLUSTERS, Kind, Listing, Operation, ParameterType, QueryParameter, Revision, Selector, State, Target,
+};
 use http::{HeaderValue, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -44,10 +46,13 @@ pub(super) fn document(status: StatusCode, state: &State, kind: &str, id: &str) 
         return Err(Refusal::internal(format!("`{kind}/{id}` was written and is not there")));
     };
     let mut response = (status, json_body(body.as_str().to_owned())).into_response();
-    if let Ok(etag) = HeaderValue::from_str(&format!("\"{revision}\"")) {
-        response.headers_mut().insert(header::ETAG, etag);
-    }
+    response.headers_mut().insert(header::ETAG, etag(revision));
     Ok(response)
+}
+
+/// The entity tag of a document: its revision.
+pub(super) fn etag(revision: Revision) -> HeaderValue {
+    HeaderValue::from_str(&format!("\"{revision}\"")).unwrap_or(HeaderValue::from_static("\"\""))
 }
 
 pub(super) fn json_body(body: String) -> Response {
@@ -70,6 +75,11 @@ async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
     let selector = query.get("selector").map(Selector::parse).transpose();
     let selector = selector.map_err(|bad| Refusal::bad_request(format!("`selector`: {bad}")))?;
     let (limit, offset) = (query.limit()?, query.offset("offset")?);
+    for parameter in kind.query_parameters() {
+        if let Some(value) = query.get(&parameter.name) {
+            possible(&kind, parameter, value)?;
+        }
+    }
     let page = tokio::task::spawn_blocking(move || {
         let own = kind.query_parameters().iter().map(|parameter| &*parameter.name);
         let listing = Listing {
@@ -95,6 +105,24 @@ async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
         PageOf::new(call.uri.query()).link_next(response.headers_mut(), call.uri.path(), &after, &["offset"]);
     }
     Ok(response)
+}
+
+/// A filter by a value that no document can have would look like an empty fleet.
+fn possible(kind: &Kind, parameter: &QueryParameter, value: &str) -> Answered<()> {
+    let name = &parameter.name;
+    let refused =
+        |right: &str| Err(Refusal::bad_request(format!("`{name}` is `{value}`; it must be {right}")));
+    match parameter.of_type {
+        ParameterType::Boolean if !["true", "false"].contains(&value) => return refused("`true` or `false`"),
+        ParameterType::Integer if value.parse::<i64>().is_err() => return refused("a whole number"),
+        _ => {}
+    }
+    let choices = kind.document_schema()["properties"][&**name]["enum"].as_array();
+    let choices: Vec<&str> = choices.into_iter().flatten().filter_map(|choice| choice.as_str()).collect();
+    if !choices.is_empty() && !choices.contains(&value) {
+        return refused(&format!("one of `{}`", choices.join("`, `")));
+    }
+    Ok(())
 }
 
 async fn create(call: Call, Segments(kind): Segments<String>, Content(body): Content) -> Answered {

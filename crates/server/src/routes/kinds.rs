@@ -1,14 +1,12 @@
 //! The kinds in force, with their schemas.
 
-use axum::Json;
-use axum::response::IntoResponse;
 use axum::routing::MethodFilter;
 use fleet::{GuardClass, Kind};
 use serde_json::{Value, json};
 
 use super::Table;
 use super::call::{Call, Segments};
-use super::documents::kind_of;
+use super::documents::{json_body, kind_of};
 use crate::identity::Access;
 use crate::problem::Answered;
 
@@ -34,11 +32,11 @@ async fn list(call: Call) -> Answered {
     call.query(&[])?;
     let state = call.app.replica.serving()?;
     let kinds: Vec<Value> = state.kinds().iter().map(|kind| told(kind)).collect();
-    Ok(Json(kinds).into_response())
+    Ok(json_body(Value::from(kinds).to_string()))
 }
 
 async fn read(call: Call, Segments(name): Segments<String>) -> Answered {
     call.query(&[])?;
     let state = call.app.replica.serving()?;
-    Ok(Json(told(&*kind_of(&state, &name)?)).into_response())
+    Ok(json_body(told(&*kind_of(&state, &name)?).to_string()))
 }

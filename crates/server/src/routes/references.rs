@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::routing::MethodFilter;
 use fleet::{CLUSTERS, Kind, Operation, Target};
-use http::StatusCode;
+use http::{StatusCode, header};
 use serde_json::Value;
 
 use super::Table;
 use super::call::{Call, Content, Segments};
-use super::documents::{deleted, document, kind_of, no_body};
+use super::documents::{deleted, document, etag, kind_of, no_body};
 use super::write::{self, DRY_RUN, Outcome};
 use crate::identity::Access;
 use crate::problem::{Answered, Refusal};
@@ -79,7 +79,16 @@ async fn remove(
         kind: kind.name().as_str().into(),
         id: id.into(),
     };
-    Ok(deleted(write::write(&call, &query, vec![operation], &body).await?))
+    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    let etag = match &outcome {
+        Outcome::Made(written) => written.state.cluster(&cluster).map(|stored| etag(stored.revision)),
+        Outcome::Tried(_) => None,
+    };
+    let mut response = deleted(outcome);
+    if let Some(etag) = etag {
+        response.headers_mut().insert(header::ETAG, etag);
+    }
+    Ok(response)
 }
 
 /// The answer is the cluster.

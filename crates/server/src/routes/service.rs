@@ -44,7 +44,7 @@ async fn ready(Shared(app): Shared<Arc<App>>) -> Response {
         "revision": known.as_ref().map(|state| state.head().revision.0),
         "hash": known.as_ref().map(|state| state.head().hash.to_string()),
         "store": if app.replica.trouble().is_none() { "reachable" } else { "not confirmed" },
-        "seconds_behind": known.as_ref().map(|_| seconds(app.replica.millis_behind())),
+        "seconds_behind": app.replica.millis_behind().map(|millis| millis / 1_000),
         "writer": writer,
         "guard": {
             "clusters": app.policy.guard_clusters,
@@ -55,13 +55,9 @@ async fn ready(Shared(app): Shared<Arc<App>>) -> Response {
     (status, [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body)).into_response()
 }
 
-fn seconds(millis: u64) -> f64 {
-    Duration::from_millis(millis).as_secs_f64()
-}
-
 async fn metrics(Shared(app): Shared<Arc<App>>) -> Response {
     let revision = app.replica.known().map_or(0, |state| state.head().revision.0);
-    let behind = Duration::from_millis(app.replica.millis_behind());
+    let behind = app.replica.millis_behind().map(Duration::from_millis);
     let writer_failed = app.writer.as_ref().is_some_and(crate::writer::Writer::has_failed);
     app.metrics.standing(revision, behind, app.replica.serving().is_ok(), writer_failed);
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Plan, ProblemName};
-use axum::Json;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use fleet::{Effects, Operation, Patch, RemovalsDigest, Revision, State};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
 use super::call::Call;
+use super::documents::json_body;
 use crate::json;
 use crate::problem::{Answered, Refusal};
 use crate::query::Query;
@@ -68,7 +68,7 @@ pub(super) async fn write(
 
 fn request(call: &Call, operations: Vec<Operation>) -> Answered<Request> {
     for (name, instead) in [
-        ("idempotency-key", "it is not in this version yet; `If-Match` makes a repeated change harmless"),
+        ("idempotency-key", "it is not in this version yet; leave it out"),
         ("if-none-match", "it is not for changes; to create what is not there, use POST"),
     ] {
         if call.headers.contains_key(name) {
@@ -101,7 +101,8 @@ async fn tried(call: &Call, request: Request) -> Answered {
     let policy = call.app.policy;
     let plan = tokio::task::spawn_blocking(move || plan(&before, &policy, request)).await;
     let plan = plan.map_err(|error| Refusal::internal(format!("a dry run has panicked: {error}")))??;
-    Ok(Json(plan).into_response())
+    let body = serde_json::to_string(&plan).map_err(|error| Refusal::internal(error.to_string()))?;
+    Ok(json_body(body))
 }
 
 fn plan(before: &Arc<State>, policy: &fleet::Policy, request: Request) -> Answered<Plan> {
@@ -206,10 +207,13 @@ const MAX_CURL_BODY: usize = 4 * 1024;
 fn curl(call: &Call, digest: &str, body: &Bytes) -> String {
     let host = call.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost:8080");
     let path = call.uri.path_and_query().map_or("/", |path| path.as_str());
+    // A proxy in front that speaks TLS says so.
+    let is_https = call.headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
+    let scheme = if is_https { "https" } else { "http" };
     let mut line = format!(
         "curl -X {} {} -H \"Authorization: Bearer $CRUD_AUTH_TOKEN\" -H {}",
         call.method,
-        quoted(&format!("http://{host}{path}")),
+        quoted(&format!("{scheme}://{host}{path}")),
         quoted(&format!("X-Confirm: {digest}")),
     );
     for name in [header::CONTENT_TYPE, header::IF_MATCH, HeaderName::from_static(X_CHANGE_REASON)] {

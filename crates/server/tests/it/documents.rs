@@ -94,7 +94,8 @@ async fn one_reference_is_set_changed_and_removed_without_touching_others() {
     assert_eq!(changed.json()["platform_components"][0], json!({"id": "cert-manager", "oci_tag": "v1.16.0"}));
     let other = api.call("PUT", path, &[], json!({"id": "podinfo"})).await;
     assert_eq!(other.problem(), (422, "invalid".to_owned()), "the body's id is not the path's");
-    api.call("DELETE", path, &[], None).await.expect(204);
+    let removed = api.call("DELETE", path, &[], None).await.expect(204);
+    assert_eq!(removed.header("etag"), "\"4\"", "the cluster's, after the change");
     assert_eq!(ids(&api.get("/clusters/two").await.json()["platform_components"]), ["podinfo"]);
     assert_eq!(api.call("DELETE", path, &[], None).await.problem().0, 404);
     assert_eq!(api.call("PUT", "/clusters/two/clusters/one", &[], None).await.problem().0, 404);
@@ -134,6 +135,10 @@ async fn a_list_has_filters_and_pages() {
     assert_eq!(ids(&selected.json()), ["c07", "c09"]);
     assert_eq!(ids(&api.get("/clusters?cluster_dns=c07.example.com").await.json()), ["c07"]);
     for (query, told) in [
+        (
+            "environment=production",
+            "`environment` is `production`; it must be one of `dev`, `qa`, `uat`, `prod`",
+        ),
         ("limit=0", "`limit` is 0; it must be from 1 to 1000"),
         ("limit=1001", "`limit` is 1001; it must be from 1 to 1000"),
         ("limit=ten", "`limit` is `ten`; it must be a whole number, not negative"),
