@@ -1,7 +1,8 @@
 //! The outermost layer of every request: its id, its metrics, its log line, what becomes of a panic, and the form of the answer.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use axum::Router;
@@ -27,13 +28,22 @@ pub struct RequestId(pub Arc<str>);
 const REQUEST_ID: &str = "x-request-id";
 
 impl RequestId {
+    /// One that no other request of this or another process has: a poll must not wait for random numbers, so only its first half is
+    /// drawn, once.
+    fn new() -> Self {
+        static PROCESS: LazyLock<u64> = LazyLock::new(|| Uuid::now_v7().as_u64_pair().1);
+        static COUNT: AtomicU64 = AtomicU64::new(1);
+        let uuid = Uuid::from_u64_pair(*PROCESS, COUNT.fetch_add(1, Ordering::Relaxed));
+        Self((*uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer())).into())
+    }
+
     /// The one that the client or a proxy gave, if it can be used, or a new one.
     fn of(headers: &HeaderMap) -> Self {
         let usable =
             |text: &&str| (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         match headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(usable) {
             Some(given) => Self(given.into()),
-            None => Self(Uuid::now_v7().to_string().into()),
+            None => Self::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -21,6 +22,8 @@ use crate::writer::Writer;
 
 /// How often token files are looked at.
 const RELOAD: Duration = Duration::from_secs(2);
+/// How long the writer and the follower may take to end once every connection is closed.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Runs until the process is told to stop.
 pub async fn run(config: Config) -> anyhow::Result<()> {
@@ -79,15 +82,31 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
             () = stop.cancelled() => {}
         }
     }
-    let following = follow_on_a_thread(ledger, replica, stop.clone())?;
+    let mut following = follow_on_a_thread(ledger, replica, stop.clone())?;
     tokio::spawn(reload(identity, stop.clone()));
-    stop.cancelled().await;
+    // Neither of these ends by itself. A process that no longer follows its store, or no longer listens, is of no use to anybody: who
+    // started it starts it again.
+    let ended = tokio::select! {
+        () = stop.cancelled() => None,
+        _ = &mut following => Some("the follower has ended"),
+        _ = futures_util::future::select_all(&mut servers) => Some("a listener has ended"),
+    };
+    if let Some(what) = ended {
+        anyhow::bail!("{what}, which it never should; see the log");
+    }
     for server in servers {
         server.await?;
     }
-    // The last handle on the writer went with the routes: it ends when nobody waits any more.
-    for thread in [writing, Some(following)].into_iter().flatten() {
-        tokio::task::spawn_blocking(move || thread.join()).await?.ok();
+    // The last handle on the writer went with the routes: it ends when nobody waits any more. What waits for a store that does not
+    // answer is not waited for.
+    let last = async {
+        if let Some(writing) = writing {
+            let _ = tokio::task::spawn_blocking(move || writing.join()).await;
+        }
+        let _ = following.await;
+    };
+    if tokio::time::timeout(LAST_WORDS, last).await.is_err() {
+        warn!("stopped while the store did not answer");
     }
     info!("stopped");
     Ok(())
@@ -97,16 +116,20 @@ async fn bind(name: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpLi
     TcpListener::bind(address).await.with_context(|| format!("{name}: cannot listen on {address}"))
 }
 
-/// Replaying a large commit takes a while, so the follower has a thread of its own.
+/// Replaying a large commit takes a while, so the follower has a thread of its own. What is returned is done when that has ended,
+/// in whatever way.
 fn follow_on_a_thread(
     ledger: Arc<dyn ledger::Ledger>,
     replica: Arc<Replica>,
     stop: CancellationToken,
-) -> std::io::Result<std::thread::JoinHandle<()>> {
+) -> std::io::Result<oneshot::Receiver<()>> {
     let runtime = tokio::runtime::Handle::current();
-    std::thread::Builder::new()
-        .name("follower".to_owned())
-        .spawn(move || runtime.block_on(follower::follow(&*ledger, &replica, stop)))
+    let (running, ended) = oneshot::channel();
+    std::thread::Builder::new().name("follower".to_owned()).spawn(move || {
+        let _running: oneshot::Sender<()> = running;
+        runtime.block_on(follower::follow(&*ledger, &replica, stop));
+    })?;
+    Ok(ended)
 }
 
 /// Reads token files again when they change. One that cannot be used changes nothing.

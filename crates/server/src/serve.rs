@@ -14,9 +14,10 @@ use http::{HeaderValue, header};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::metrics::gauge::Gauge;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,6 +28,8 @@ use crate::requests;
 
 /// How long a client may take to send a request's head, and how long it may keep an idle connection.
 const HEAD_DEADLINE: Duration = Duration::from_secs(15);
+/// The most that is kept of a request's head: what a slow client can make us hold.
+const MAX_HEAD: usize = 64 * 1024;
 /// How long a client may not take a byte of its answer.
 const WRITE_DEADLINE: Duration = Duration::from_secs(30);
 /// How long new connections are still taken when the process is told to stop, unless there is a lull before.
@@ -35,8 +38,8 @@ const LAST_CONNECTIONS: Duration = Duration::from_millis(250);
 const LULL: Duration = Duration::from_millis(10);
 /// How long connections may go on by themselves when the process is told to stop; after that, idle ones are closed.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
-/// How long requests that have begun may take when the process is told to stop.
-const LAST_ANSWERS: Duration = Duration::from_secs(25);
+/// How long requests that have begun may take when the process is told to stop: longer than any deadline of a request.
+const LAST_ANSWERS: Duration = Duration::from_secs(35);
 /// Descriptors that are not for connections: the store, the log, the runtime.
 const RESERVED_DESCRIPTORS: u64 = 128;
 /// The most connections, however many descriptors there are.
@@ -56,15 +59,51 @@ pub fn raise_descriptor_limit() -> usize {
     usize::try_from(connections).unwrap_or(1_024)
 }
 
-/// Answers requests with a router until it is told to stop.
-pub struct Server {
+/// What all connections share.
+struct Desk {
     router: Router,
     metrics: Metrics,
-    places: Arc<Semaphore>,
     /// The last answers are being given: each says that its connection ends.
-    draining: Arc<AtomicBool>,
+    draining: AtomicBool,
+}
+
+impl Desk {
+    async fn answer(&self, request: http::Request<Body>) -> http::Response<Body> {
+        let mut response = requests::answer(self.router.clone(), &self.metrics, request).await;
+        if self.draining.load(Ordering::Acquire) {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+/// A connection that is counted, and has a place, until it is dropped in whatever way.
+struct Open {
+    count: Gauge,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Open {
+    fn new(count: Gauge, place: OwnedSemaphorePermit) -> Self {
+        count.inc();
+        Self { count, _place: place }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.count.dec();
+    }
+}
+
+/// Answers requests with a router until it is told to stop.
+pub struct Server {
+    desk: Arc<Desk>,
+    places: Arc<Semaphore>,
     /// Idle connections are to be closed.
     close_idle: CancellationToken,
+    /// Every connection is to be closed.
+    close_all: CancellationToken,
     connections: TaskTracker,
 }
 
@@ -72,11 +111,10 @@ impl Server {
     /// One with so many places for connections.
     pub fn new(router: Router, metrics: Metrics, places: usize) -> Self {
         Self {
-            router,
-            metrics,
+            desk: Arc::new(Desk { router, metrics, draining: AtomicBool::new(false) }),
             places: Arc::new(Semaphore::new(places)),
-            draining: Arc::default(),
             close_idle: CancellationToken::new(),
+            close_all: CancellationToken::new(),
             connections: TaskTracker::new(),
         }
     }
@@ -101,32 +139,26 @@ impl Server {
         self.drain(listener).await;
     }
 
-    async fn place(&self, stop: &CancellationToken) -> Option<tokio::sync::OwnedSemaphorePermit> {
+    async fn place(&self, stop: &CancellationToken) -> Option<OwnedSemaphorePermit> {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Some(place);
         }
-        self.metrics.connections_full.inc();
+        self.desk.metrics.connections_full.inc();
         tokio::select! {
             () = stop.cancelled() => None,
             place = self.places.clone().acquire_owned() => place.ok(),
         }
     }
 
-    fn connect(&self, stream: TcpStream, peer: SocketAddr, place: tokio::sync::OwnedSemaphorePermit) {
-        let (router, metrics, draining) = (self.router.clone(), self.metrics.clone(), self.draining.clone());
-        let close_idle = self.close_idle.clone();
-        self.metrics.connections.inc();
+    fn connect(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+        let (desk, close_idle, close_all) =
+            (self.desk.clone(), self.close_idle.clone(), self.close_all.clone());
+        let open = Open::new(self.desk.metrics.connections.clone(), place);
         self.connections.spawn(async move {
-            let counted = metrics.clone();
+            let _open = open;
             let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                let (router, metrics, draining) = (router.clone(), metrics.clone(), draining.clone());
-                async move {
-                    let mut response = requests::answer(router, &metrics, request.map(Body::new)).await;
-                    if draining.load(Ordering::Acquire) {
-                        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-                    }
-                    Ok::<_, Infallible>(response)
-                }
+                let desk = desk.clone();
+                async move { Ok::<_, Infallible>(desk.answer(request.map(Body::new)).await) }
             });
             let _ = stream.set_nodelay(true);
             let mut stream = TimeoutStream::new(stream);
@@ -134,26 +166,30 @@ impl Server {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_DEADLINE)
+                .max_buf_size(MAX_HEAD)
                 .serve_connection(TokioIo::new(Box::pin(stream)), service);
             tokio::pin!(connection);
-            let outcome = tokio::select! {
-                outcome = connection.as_mut() => outcome,
-                () = close_idle.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
+            let gracefully = async {
+                tokio::select! {
+                    outcome = connection.as_mut() => outcome,
+                    () = close_idle.cancelled() => {
+                        connection.as_mut().graceful_shutdown();
+                        connection.await
+                    }
                 }
             };
-            if let Err(error) = outcome {
-                debug!(%peer, %error, "a connection has ended badly");
+            tokio::select! {
+                outcome = gracefully => if let Err(error) = outcome {
+                    debug!(%peer, %error, "a connection has ended badly");
+                },
+                () = close_all.cancelled() => {}
             }
-            counted.connections.dec();
-            drop(place);
         });
     }
 
     /// Nothing that was sent is lost: who is already connected is answered, and told that the connection ends.
     async fn drain(self, listener: TcpListener) {
-        self.draining.store(true, Ordering::Release);
+        self.desk.draining.store(true, Ordering::Release);
         // Connections that the kernel has accepted for us may have sent their request. New ones may never cease to come.
         let end = Instant::now() + LAST_CONNECTIONS;
         while let Ok(place) = self.places.clone().try_acquire_owned()
@@ -169,7 +205,9 @@ impl Server {
         }
         self.close_idle.cancel();
         if tokio::time::timeout(LAST_ANSWERS, self.connections.wait()).await.is_err() {
-            warn!(left = self.connections.len(), "connections were still open at the end");
+            warn!(left = self.connections.len(), "closing connections that were still open at the end");
+            self.close_all.cancel();
+            self.connections.wait().await;
         }
     }
 

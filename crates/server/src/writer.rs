@@ -164,7 +164,10 @@ struct Group {
     base: Arc<State>,
     /// What comes of them.
     state: State,
+    /// To be appended; taken when they are.
     commits: Vec<Commit>,
+    /// How many commits there are.
+    size: usize,
     /// What each will be told once it is safe.
     outcomes: Vec<Result<Written, Rejection>>,
 }
@@ -172,7 +175,8 @@ struct Group {
 impl Group {
     /// Decides about the first of those who wait, as many as fit.
     fn decide(base: Arc<State>, policy: &Policy, jobs: &VecDeque<Job>) -> Self {
-        let mut group = Self { state: (*base).clone(), base, commits: Vec::new(), outcomes: Vec::new() };
+        let mut group =
+            Self { state: (*base).clone(), base, commits: Vec::new(), size: 0, outcomes: Vec::new() };
         let mut bytes = 0;
         for job in jobs.iter().take(GROUP) {
             let outcome = apply(&group.state, policy, &job.transaction).map(|applied| {
@@ -194,6 +198,7 @@ impl Group {
                 break;
             }
         }
+        group.size = group.commits.len();
         group
     }
 }
@@ -213,6 +218,8 @@ impl Desk {
             {
                 waiting.push_back(job);
             }
+            // Who has been told that nothing is known, and has gone, would be surprised by a change that comes later.
+            waiting.retain(|job| !job.reply.is_closed());
             if let Err(ended) = self.one_group(&mut waiting) {
                 refuse(waiting.drain(..), ENDED);
                 return Err(ended);
@@ -238,7 +245,7 @@ impl Desk {
                 self.replica.publish(Arc::new(group.state));
                 if appended {
                     self.replica.confirm(moment);
-                    self.metrics.group(group.commits.len());
+                    self.metrics.group(group.size);
                 }
                 for (job, outcome) in jobs.zip(group.outcomes) {
                     // Whoever asked may have gone.
@@ -253,7 +260,6 @@ impl Desk {
                 Err(Ended(why))
             }
             Err(error) => {
-                warn!(%error, "nothing was written");
                 refuse(jobs, &error.to_string());
                 Ok(())
             }
@@ -265,7 +271,8 @@ impl Desk {
         if group.commits.is_empty() {
             return Ok(false);
         }
-        let outcome = self.runtime.block_on(self.ledger.append(group.base.head(), group.commits.clone()));
+        let commits = std::mem::take(&mut group.commits);
+        let outcome = self.runtime.block_on(self.ledger.append(group.base.head(), commits));
         self.known_outcome(outcome).map(|()| true)
     }
 
@@ -282,12 +289,12 @@ impl Desk {
                 state = follower::replayed(&state, &missed).map_err(ledger::FeedError::from)?;
             }
             let base = Arc::new(state);
-            let group = Group::decide(base.clone(), &self.policy, waiting);
+            let mut group = Group::decide(base.clone(), &self.policy, waiting);
             self.replica.publish(base);
             if group.commits.is_empty() {
                 return Ok((group, Ok(false)));
             }
-            let outcome = held.append(group.base.head(), group.commits.clone()).await;
+            let outcome = held.append(group.base.head(), std::mem::take(&mut group.commits)).await;
             Ok((group, outcome.map(|()| true)))
         });
         match outcome {

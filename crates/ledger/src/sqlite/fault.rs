@@ -79,6 +79,9 @@ fn meaning(error: &Error) -> FeedError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => FeedError::Unreachable(
             "it is busy: another process has been writing to it for seconds".to_owned(),
         ),
+        Some(ErrorCode::OperationInterrupted) => {
+            FeedError::Unreachable("the question took too long".to_owned())
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             FeedError::Unreachable(format!("{error}; {PERMISSIONS}"))
         }

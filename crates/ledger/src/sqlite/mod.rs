@@ -28,7 +28,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fleet::{Canonical, Change, Commit, CommitId, Key, Position, Revision, State};
 use rusqlite::Connection;
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
 use self::fault::Fault;
@@ -42,6 +42,9 @@ use crate::history::{Query, Record};
 /// How often to look whether somebody else has committed.
 const TICK: Duration = Duration::from_millis(25);
 
+/// How long a question about the past may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What a process wants of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
@@ -53,10 +56,12 @@ pub enum Access {
 
 /// A handle on a store in an SQLite file.
 pub struct Sqlite {
-    reader: Arc<Mutex<Reader>>,
+    /// Follows. It has a connection of its own, so that a slow question about the past does not keep the head from being confirmed.
+    follower: Arc<Mutex<Reader>>,
+    /// Answers questions about the past.
+    historian: Arc<Mutex<Reader>>,
     writer: Option<Arc<Mutex<Writer>>>,
     pin: Pin,
-    appended: Arc<Notify>,
 }
 
 impl Sqlite {
@@ -67,8 +72,8 @@ impl Sqlite {
             Access::Write => Some(Arc::new(Mutex::new(Writer::open(path, pin.clone())?))),
             Access::Read => None,
         };
-        let reader = Arc::new(Mutex::new(Reader::new(path.to_owned(), pin.clone())));
-        Ok(Self { reader, writer, pin, appended: Arc::default() })
+        let reader = || Arc::new(Mutex::new(Reader::new(path.to_owned(), pin.clone())));
+        Ok(Self { follower: reader(), historian: reader(), writer, pin })
     }
 
     /// Which store this is, for the log; none before it is known.
@@ -76,21 +81,18 @@ impl Sqlite {
         self.pin.store().map(|store| store.to_string())
     }
 
-    /// Runs something on the reading connection, off the async runtime.
-    async fn reading<T: Send + 'static>(
+    async fn following<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Reader) -> Result<T, FeedError> + Send + 'static,
     ) -> Result<T, FeedError> {
-        let mut reader = self.reader.clone().lock_owned().await;
-        let done = spawn_blocking(move || work(&mut reader)).await;
-        done.unwrap_or_else(|_| Err(interrupted()))
+        reading(self.follower.clone(), work).await
     }
 
     async fn asking<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, FeedError> {
-        self.reading(move |reader| reader.ask(question)).await
+        reading(self.historian.clone(), move |reader| reader.ask_within(PATIENCE, question)).await
     }
 
     async fn lock(&self) -> Result<Locked, AppendError> {
@@ -102,6 +104,16 @@ impl Sqlite {
     }
 }
 
+/// Runs something on a reading connection, off the async runtime.
+async fn reading<T: Send + 'static>(
+    reader: Arc<Mutex<Reader>>,
+    work: impl FnOnce(&mut Reader) -> Result<T, FeedError> + Send + 'static,
+) -> Result<T, FeedError> {
+    let mut reader = reader.lock_owned().await;
+    let done = spawn_blocking(move || work(&mut reader)).await;
+    done.unwrap_or_else(|_| Err(interrupted()))
+}
+
 /// The process is shutting down, or there is a bug; either way there is no answer.
 fn interrupted() -> FeedError {
     FeedError::Unreachable("the task ended early".to_owned())
@@ -110,20 +122,19 @@ fn interrupted() -> FeedError {
 #[async_trait]
 impl Feed for Sqlite {
     async fn load(&self) -> Result<State, FeedError> {
-        self.reading(Reader::load).await
+        self.following(Reader::load).await
     }
 
     async fn read(&self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
-        self.reading(move |reader| reader.follow(|connection| snapshot::read(connection, after, budget)))
+        self.following(move |reader| reader.follow(|connection| snapshot::read(connection, after, budget)))
             .await
     }
 
     async fn changed(&self) {
         loop {
             // The tick comes first: whoever calls this in a loop is held up even if the store is broken.
-            let own = tokio::time::timeout(TICK, self.appended.notified()).await.is_ok();
-            let news = self.reading(|reader| Ok(reader.has_news())).await;
-            if own || news == Ok(true) {
+            tokio::time::sleep(TICK).await;
+            if self.following(|reader| Ok(reader.has_news())).await == Ok(true) {
                 return;
             }
         }
@@ -134,12 +145,12 @@ impl Feed for Sqlite {
 impl Ledger for Sqlite {
     async fn append(&self, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
         let locked = self.lock().await?;
-        append_locked(locked, at, group, &self.appended).await
+        append_locked(locked, at, group).await
     }
 
     async fn hold(&self) -> Result<Box<dyn Held>, FeedError> {
         match self.lock().await {
-            Ok(locked) => Ok(Box::new(HeldSqlite { locked: Some(locked), appended: self.appended.clone() })),
+            Ok(locked) => Ok(Box::new(HeldSqlite(Some(locked)))),
             Err(AppendError::Refused(error)) => Err(error),
             Err(other) => Err(FeedError::Unreachable(other.to_string())),
         }
@@ -162,37 +173,27 @@ impl Ledger for Sqlite {
     }
 }
 
-async fn append_locked(
-    locked: Locked,
-    at: Position,
-    group: Vec<Commit>,
-    appended: &Notify,
-) -> Result<(), AppendError> {
+async fn append_locked(locked: Locked, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
     let last = group.last().map(|commit| commit.origin.commit).unwrap_or_default();
     let done = spawn_blocking(move || locked.append(at, &group)).await;
-    let outcome = done.unwrap_or_else(|_| Err(AppendError::Unknown { last, why: interrupted().to_string() }));
-    appended.notify_waiters();
-    outcome
+    done.unwrap_or_else(|_| Err(AppendError::Unknown { last, why: interrupted().to_string() }))
 }
 
 /// The lock is there but while a read has it.
-struct HeldSqlite {
-    locked: Option<Locked>,
-    appended: Arc<Notify>,
-}
+struct HeldSqlite(Option<Locked>);
 
 #[async_trait]
 impl Held for HeldSqlite {
     async fn read(&mut self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
-        let locked = self.locked.take().ok_or_else(interrupted)?;
+        let locked = self.0.take().ok_or_else(interrupted)?;
         let done = spawn_blocking(move || (locked.read(after, budget), locked)).await;
         let (commits, locked) = done.map_err(|_| interrupted())?;
-        self.locked = Some(locked);
+        self.0 = Some(locked);
         commits
     }
 
     async fn append(mut self: Box<Self>, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
-        let locked = self.locked.take().ok_or_else(|| AppendError::from(interrupted()))?;
-        append_locked(locked, at, group, &self.appended).await
+        let locked = self.0.take().ok_or_else(|| AppendError::from(interrupted()))?;
+        append_locked(locked, at, group).await
     }
 }

@@ -4,6 +4,7 @@
 //! file before, and SQLite would mix the two. It never creates a file, and must not know how anything is written.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use fleet::State;
 use rusqlite::Connection;
@@ -14,6 +15,9 @@ use super::file::{self, FileId, Look};
 use super::identity::{self, Pin, StoreId};
 use super::snapshot;
 use crate::error::FeedError;
+
+/// How many instructions SQLite runs before it asks whether to go on: a fraction of a millisecond.
+const STEPS: i32 = 10_000;
 
 pub(super) struct Reader {
     path: PathBuf,
@@ -53,6 +57,21 @@ impl Reader {
         question: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, FeedError> {
         self.transaction(question).map(|(_, answer)| answer)
+    }
+
+    /// The same, given up after some time.
+    pub(super) fn ask_within<T>(
+        &mut self,
+        patience: Duration,
+        question: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, FeedError> {
+        let end = Instant::now() + patience;
+        self.ask(|connection| {
+            connection.progress_handler(STEPS, Some(move || Instant::now() > end))?;
+            let answer = question(connection);
+            connection.progress_handler(0, None::<fn() -> bool>)?;
+            answer
+        })
     }
 
     /// The same for one that follows: what is committed from now on is new.
@@ -158,5 +177,28 @@ impl Reader {
             None => FeedError::NotInitialised(format!("there is no file {path}")),
             Some(_) => FeedError::Unreachable(format!("the file {path} is gone")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Access, Sqlite};
+
+    #[test]
+    fn a_question_without_end_is_given_up_and_the_next_one_is_answered() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("store.db");
+        let _store = Sqlite::open(&path, Access::Write).expect("a store");
+        let mut reader = Reader::new(path, Pin::default());
+        let endless =
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+        let count = |sql: &'static str| {
+            move |connection: &Connection| Ok(connection.query_row(sql, [], |row| row.get::<_, i64>(0))?)
+        };
+        let given_up = reader.ask_within(Duration::from_millis(50), count(endless));
+        assert_eq!(given_up, Err(FeedError::Unreachable("the question took too long".to_owned())));
+        let answer = reader.ask_within(Duration::from_secs(5), count("SELECT count(*) FROM commits"));
+        assert_eq!(answer, Ok(0));
     }
 }

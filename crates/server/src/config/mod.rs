@@ -226,6 +226,9 @@ fn identity(args: &Args, mode: Mode, problems: &mut Vec<String>) -> Identity {
                 problems.push(format!("{name} and {name}_FILE are both set; set one of them"))
             }
             (Some("off"), None) if role == Role::FleetReader => {}
+            (Some("off"), None) => problems.push(format!(
+                "{name} is `off`; only AUTH_TOKEN can be switched off: a `crud` process without a token of its own could not be used"
+            )),
             (Some(token), None) => match Credential::new(role.as_str(), role, token) {
                 Ok(credential) => fixed.push(credential),
                 Err(problem) => problems.push(format!("{name} {problem}")),

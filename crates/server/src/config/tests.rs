@@ -126,6 +126,13 @@ fn crud_needs_a_token_of_its_own() {
 fn reading_can_be_switched_off_for_tokens_but_writing_cannot() {
     let off = Args { auth_token: Some("off".into()), ..args() };
     assert!(Config::from_args(&off).is_ok());
+    let off = Args { crud_auth_token: Some("off".into()), ..args() };
+    assert_eq!(
+        problems(&off),
+        [
+            "CRUD_AUTH_TOKEN is `off`; only AUTH_TOKEN can be switched off: a `crud` process without a token of its own could not be used"
+        ]
+    );
 }
 
 #[test]

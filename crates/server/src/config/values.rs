@@ -32,7 +32,9 @@ pub(super) fn database_url(text: &str) -> Result<Store, String> {
     }
     match query {
         None | Some("" | "mode=rwc" | "mode=rw") => Ok(Store::Sqlite(PathBuf::from(path))),
-        Some(other) => Err(format!("has `?{other}`; only `?mode=rwc` is accepted, and means nothing")),
+        Some(_) => {
+            Err("has parameters after `?`; only `?mode=rwc` is accepted, and means nothing".to_owned())
+        }
     }
 }
 

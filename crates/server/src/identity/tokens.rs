@@ -126,7 +126,7 @@ impl Identity {
 }
 
 fn credentials(file: &Path, role: Role, text: &str, all: &mut Vec<Credential>, problems: &mut Vec<String>) {
-    let before = all.len();
+    let before = (all.len(), problems.len());
     for (n, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -140,7 +140,7 @@ fn credentials(file: &Path, role: Role, text: &str, all: &mut Vec<Credential>, p
             }
         }
     }
-    if all.len() == before && problems.is_empty() {
+    if (all.len(), problems.len()) == before {
         problems.push(format!("the token file `{}` has no token in it", file.display()));
     }
 }

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State as Shared;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::MethodFilter;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, Uri, header};
 use serde_json::json;
 
 use super::{App, Table};
 use crate::identity::Access;
+use crate::problem::Answered;
+use crate::query::Query;
 
 pub(super) fn routes(table: &mut Table) {
     table.add(MethodFilter::GET, "/health", Access::Open, health);
@@ -26,12 +28,14 @@ pub(super) fn metrics_route(table: &mut Table) {
 }
 
 /// The process lives.
-async fn health() -> Response {
-    Json(json!({"status": "ok"})).into_response()
+async fn health(uri: Uri) -> Answered {
+    Query::read(uri.query(), &[])?;
+    Ok(Json(json!({"status": "ok"})).into_response())
 }
 
 /// 200 exactly while polls are answered.
-async fn ready(Shared(app): Shared<Arc<App>>) -> Response {
+async fn ready(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
+    Query::read(uri.query(), &[])?;
     let serving = app.replica.serving();
     let known = app.replica.known();
     let status = if serving.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -43,7 +47,11 @@ async fn ready(Shared(app): Shared<Arc<App>>) -> Response {
         "mode": app.mode.to_string(),
         "revision": known.as_ref().map(|state| state.head().revision.0),
         "hash": known.as_ref().map(|state| state.head().hash.to_string()),
-        "store": if app.replica.trouble().is_none() { "reachable" } else { "not confirmed" },
+        "store": match (app.replica.trouble(), app.replica.millis_behind()) {
+            (None, Some(_)) => "reachable",
+            (None, None) => "not asked yet",
+            (Some(_), _) => "not confirmed",
+        },
         "seconds_behind": app.replica.millis_behind().map(|millis| millis / 1_000),
         "writer": writer,
         "guard": {
@@ -52,14 +60,16 @@ async fn ready(Shared(app): Shared<Arc<App>>) -> Response {
             "removals_per_hour": app.policy.removals_per_hour,
         },
     });
-    (status, [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body)).into_response()
+    let headers = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    Ok((status, headers, Json(body)).into_response())
 }
 
-async fn metrics(Shared(app): Shared<Arc<App>>) -> Response {
+async fn metrics(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
+    Query::read(uri.query(), &[])?;
     let revision = app.replica.known().map_or(0, |state| state.head().revision.0);
     let behind = app.replica.millis_behind().map(Duration::from_millis);
     let writer_failed = app.writer.as_ref().is_some_and(crate::writer::Writer::has_failed);
     app.metrics.standing(revision, behind, app.replica.serving().is_ok(), writer_failed);
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    ([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response()
+    Ok(([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response())
 }

@@ -48,6 +48,7 @@ pub(super) async fn write(
     let Some(writer) = &call.app.writer else {
         return Err(Refusal::internal("a write route without a writer"));
     };
+    call.app.replica.serving()?;
     let request = request(call, operations)?;
     if query.switch(DRY_RUN)? {
         return tried(call, request).await.map(Outcome::Tried);

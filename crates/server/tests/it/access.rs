@@ -130,6 +130,23 @@ async fn a_path_that_the_mode_does_not_have_is_unknown_whatever_the_credential()
 }
 
 #[tokio::test]
+async fn an_unknown_query_parameter_is_refused_by_every_route_but_the_polls() {
+    let api = Api::crud().await;
+    for (method, path, access, example, _) in [&SERVICE[..], &FLUX, &CRUD].concat() {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{example}?dryrun=true"))
+            .header("authorization", format!("Bearer {ADMIN}"))
+            .header("content-type", "application/json");
+        let body = if method == "POST" || method == "PUT" || method == "PATCH" { "{}" } else { "" };
+        let answer = api.send(request.body(Body::from(body)).expect("a request")).await;
+        let expected = if access == Access::Inputs { 200 } else { 400 };
+        assert_eq!(answer.status.as_u16(), expected, "{method} {path}: {}", answer.text());
+    }
+    assert_eq!(api.get("/revisions").await.json().as_array().map(Vec::len), Some(1), "nothing was written");
+}
+
+#[tokio::test]
 async fn the_password_of_basic_authentication_is_a_token() {
     let api = Api::with(Mode::ReadOnly, &small_fleet()).await;
     let basic = data_encoding::BASE64.encode(format!("flux:{READER}").as_bytes());

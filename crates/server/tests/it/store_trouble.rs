@@ -130,12 +130,12 @@ impl Ledger for Troubled {
 
 async fn api(troubles: &[Trouble]) -> Api {
     let store = Memory::new();
-    let troubled = Troubled {
+    let ledger = Troubled {
         store: store.clone(),
         troubles: Mutex::new(troubles.iter().copied().collect()),
         deaf: Mutex::new(2),
     };
-    Api::on_store(Mode::Crud, &small_fleet(), Arc::new(store), Arc::new(troubled)).await
+    Api::on_store(Mode::Crud, &small_fleet(), Arc::new(store), Arc::new(ledger)).await
 }
 
 async fn create(api: &Api, id: &str) -> (u16, String) {
