@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -59,12 +59,12 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     });
     let (router, _) = routes::routes(&app);
     info!(address = %listener.local_addr()?, %mode, places, "listening");
-    let mut servers =
-        vec![tokio::spawn(Server::new(router, metrics.clone(), places).serve(listener, stop.clone()))];
+    let mut servers = JoinSet::new();
+    servers.spawn(Server::new(router, metrics.clone(), places).serve(listener, stop.clone()));
     if let Some(listener) = metrics_listener {
         info!(address = %listener.local_addr()?, "metrics");
         let router = routes::metrics_only(&app);
-        servers.push(tokio::spawn(Server::new(router, metrics, 64).serve(listener, stop.clone())));
+        servers.spawn(Server::new(router, metrics, 64).serve(listener, stop.clone()));
     }
     drop(app);
     if start::may_write(&config) {
@@ -82,20 +82,20 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
             () = stop.cancelled() => {}
         }
     }
-    let mut following = follow_on_a_thread(ledger, replica, stop.clone())?;
+    let following = follow_on_a_thread(ledger, replica, stop.clone())?;
     tokio::spawn(reload(identity, stop.clone()));
     // Neither of these ends by itself. A process that no longer follows its store, or no longer listens, is of no use to anybody: who
     // started it starts it again.
     let ended = tokio::select! {
         () = stop.cancelled() => None,
-        _ = &mut following => Some("the follower has ended"),
-        _ = futures_util::future::select_all(&mut servers) => Some("a listener has ended"),
+        () = following.cancelled() => Some("the follower has ended"),
+        _ = servers.join_next() => Some("a listener has ended"),
     };
-    if let Some(what) = ended {
+    if let Some(what) = ended.filter(|_| !stop.is_cancelled()) {
         anyhow::bail!("{what}, which it never should; see the log");
     }
-    for server in servers {
-        server.await?;
+    while let Some(server) = servers.join_next().await {
+        server?;
     }
     // The last handle on the writer went with the routes: it ends when nobody waits any more. What waits for a store that does not
     // answer is not waited for.
@@ -103,7 +103,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         if let Some(writing) = writing {
             let _ = tokio::task::spawn_blocking(move || writing.join()).await;
         }
-        let _ = following.await;
+        following.cancelled().await;
     };
     if tokio::time::timeout(LAST_WORDS, last).await.is_err() {
         warn!("stopped while the store did not answer");
@@ -116,17 +116,18 @@ async fn bind(name: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpLi
     TcpListener::bind(address).await.with_context(|| format!("{name}: cannot listen on {address}"))
 }
 
-/// Replaying a large commit takes a while, so the follower has a thread of its own. What is returned is done when that has ended,
-/// in whatever way.
+/// Replaying a large commit takes a while, so the follower has a thread of its own. What is returned is cancelled when
+/// that has ended, in whatever way.
 fn follow_on_a_thread(
     ledger: Arc<dyn ledger::Ledger>,
     replica: Arc<Replica>,
     stop: CancellationToken,
-) -> std::io::Result<oneshot::Receiver<()>> {
+) -> std::io::Result<CancellationToken> {
     let runtime = tokio::runtime::Handle::current();
-    let (running, ended) = oneshot::channel();
+    let ended = CancellationToken::new();
+    let running = ended.clone().drop_guard();
     std::thread::Builder::new().name("follower".to_owned()).spawn(move || {
-        let _running: oneshot::Sender<()> = running;
+        let _running = running;
         runtime.block_on(follower::follow(&*ledger, &replica, stop));
     })?;
     Ok(ended)
