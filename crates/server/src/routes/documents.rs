@@ -64,6 +64,9 @@ pub(super) fn json_body(body: String) -> Response {
     (headers, body).into_response()
 }
 
+/// A page ends early when it is larger than this: a thousand large clusters would be a gigabyte.
+const PAGE_BYTES: usize = 8 * 1024 * 1024;
+
 /// The query parameters of a list beside those of its kind.
 const LIST: [&str; 4] = ["selector", "limit", "offset", "after"];
 
@@ -91,10 +94,21 @@ async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
             limit,
         };
         let page = state.list(&listing);
-        let bodies = page.ids.iter().filter_map(|id| state.body(kind.name().as_str(), id.as_str()));
-        let bodies: Vec<String> = bodies.map(|(body, _)| body.as_str().to_owned()).collect();
-        let next = page.ids.last().filter(|_| page.more).map(ToString::to_string);
-        (format!("[{}]", bodies.join(",")), page.total, next)
+        let mut text = String::from("[");
+        let mut last = None;
+        for id in &page.ids {
+            if text.len() > PAGE_BYTES {
+                break;
+            }
+            if let Some((body, _)) = state.body(kind.name().as_str(), id.as_str()) {
+                text.push_str(if text.len() > 1 { "," } else { "" });
+                text.push_str(body.as_str());
+            }
+            last = Some(*id);
+        }
+        text.push(']');
+        let is_cut = last != page.ids.last().copied();
+        (text, page.total, last.filter(|_| page.more || is_cut).map(ToString::to_string))
     });
     let (body, total, next) =
         page.await.map_err(|error| Refusal::internal(format!("a list has panicked: {error}")))?;

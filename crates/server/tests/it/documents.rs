@@ -185,3 +185,21 @@ async fn the_kinds_tell_what_their_documents_look_like() {
     assert_eq!(kind["schema"]["properties"]["id"]["format"], "dns-label");
     assert_eq!(api.get("/kinds/nonsense").await.problem(), (404, "missing".to_owned()));
 }
+
+#[tokio::test]
+async fn a_page_of_very_large_documents_ends_early_and_the_next_one_goes_on() {
+    let clusters: Vec<Value> = (0..25)
+        .map(|n| {
+            json!({"id": format!("c{n:02}"), "cluster_name": "c", "cluster_dns": format!("c{n:02}.example.com"), "environment": "dev",
+                   "platform_components": [{"id": "big"}], "patches": {"big": {"text": "x".repeat(400_000)}}})
+        })
+        .collect();
+    let big = json!({"id": "big", "component_path": "big", "oci_url": "https://charts.example.com", "oci_tag": "1.0.0"});
+    let api = Api::with(Mode::Crud, &json!({"clusters": clusters, "platform_components": [big]})).await;
+    let first = api.get("/clusters").await.expect(200);
+    assert_eq!((ids(&first.json()).len(), first.header("x-total-count")), (21, "25"));
+    assert_eq!(first.header("link"), "</clusters?after=c20>; rel=\"next\"");
+    let second = api.get("/clusters?after=c20").await.expect(200);
+    assert_eq!(ids(&second.json()), ["c21", "c22", "c23", "c24"]);
+    assert_eq!(second.header("link"), "");
+}
