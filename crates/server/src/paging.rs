@@ -5,6 +5,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 /// How many items there are in all pages.
 pub const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 
+/// The first items, as many as a page has, and whether these are all.
+pub fn cut<T>(items: impl IntoIterator<Item = T>, limit: usize) -> (Vec<T>, bool) {
+    let mut items = items.into_iter();
+    let page: Vec<T> = items.by_ref().take(limit).collect();
+    let is_last = items.next().is_none();
+    (page, is_last)
+}
+
 /// The query of a page, to make the next page's from.
 pub struct PageOf(Vec<(String, String)>);
 
@@ -24,5 +32,17 @@ impl PageOf {
         if let Ok(value) = HeaderValue::from_str(&format!("<{path}?{query}>; rel=\"next\"")) {
             headers.insert(header::LINK, value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_page_is_the_last_one_when_nothing_comes_after_it() {
+        assert_eq!(cut([1, 2, 3], 2), (vec![1, 2], false));
+        assert_eq!(cut([1, 2, 3], 3), (vec![1, 2, 3], true));
+        assert_eq!(cut([0; 0], 3), (vec![], true));
     }
 }

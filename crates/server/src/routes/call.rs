@@ -7,6 +7,7 @@ use api::ProblemName;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use bytes::Bytes;
+use fleet::{Kind, State};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -107,4 +108,16 @@ impl<S: Send + Sync> FromRequest<S> for Content {
             Err(error) => Err(Refusal::bad_request(format!("the body could not be read: {error}"))),
         }
     }
+}
+
+/// A kind by its name in this API.
+pub(super) fn kind_of(state: &State, name: &str) -> Answered<Arc<Kind>> {
+    state.kinds().get(name).cloned().ok_or_else(|| {
+        let known: Vec<String> = state.kinds().iter().map(|kind| format!("`{}`", kind.name())).collect();
+        Refusal::missing(format!("there is no kind `{name}`; there are {}", known.join(", ")))
+    })
+}
+
+pub(super) fn no_document(kind: &Kind, id: &str) -> Refusal {
+    Refusal::missing(format!("there is no {} `{id}`", kind.singular()))
 }

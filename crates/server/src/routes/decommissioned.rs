@@ -3,12 +3,12 @@
 use axum::routing::MethodFilter;
 use fleet::Operation;
 use http::HeaderValue;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Table;
+use super::answer::json_body;
 use super::call::{Call, Content, Segments};
-use super::documents::{deleted, json_body, no_body};
-use super::write::{self, DRY_RUN};
+use super::write::{self, DRY_RUN, deleted, no_body};
 use crate::identity::Access;
 use crate::paging::{self, PageOf};
 use crate::problem::Answered;
@@ -23,26 +23,19 @@ async fn list(call: Call) -> Answered {
     let (limit, after) = (query.limit()?, query.get("after"));
     let state = call.app.replica.serving()?;
     let all = state.tombstones();
-    let rest: Vec<_> = all
-        .iter()
-        .filter(|stored| after.is_none_or(|after| stored.doc.dns.as_str() > after))
-        .take(limit + 1)
-        .collect();
-    let page: Vec<_> = rest
-        .iter()
-        .take(limit)
-        .map(|stored| {
-            json!({
-                "dns": stored.doc.dns.as_str(),
-                "id": stored.doc.id.as_str(),
-                "uid": stored.doc.uid.to_string(),
-                "revision": stored.revision.0,
-            })
+    let rest = all.iter().filter(|stored| after.is_none_or(|after| stored.doc.dns.as_str() > after));
+    let (page, is_last) = paging::cut(rest, limit);
+    let told = page.iter().map(|stored| {
+        json!({
+            "dns": stored.doc.dns.as_str(),
+            "id": stored.doc.id.as_str(),
+            "uid": stored.doc.uid.to_string(),
+            "revision": stored.revision.0,
         })
-        .collect();
-    let mut response = json_body(serde_json::Value::from(page).to_string());
+    });
+    let mut response = json_body(told.collect::<Value>().to_string());
     response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(all.len()));
-    if let (true, Some(last)) = (rest.len() > limit, rest.get(limit - 1)) {
+    if let (false, Some(last)) = (is_last, page.last()) {
         let next = [("after", last.doc.dns.as_str())];
         PageOf::new(call.uri.query()).link_next(response.headers_mut(), call.uri.path(), &next, &[]);
     }

@@ -1,17 +1,13 @@
 //! Documents: list, create, read, replace, change, delete, and who uses them. One set of routes for every kind.
 
-use std::sync::Arc;
-
-use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
-use fleet::{
-    CLUSTERS, Kind, Listing, Operation, ParameterType, QueryParameter, Revision, Selector, State, Target,
-};
+use fleet::{CLUSTERS, Kind, Listing, Operation, ParameterType, QueryParameter, Selector, Target};
 use http::{HeaderValue, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::call::{Call, Content, Segments};
-use super::write::{self, DRY_RUN, Outcome};
+use super::answer::{document, json_body};
+use super::call::{Call, Content, Segments, kind_of, no_document};
+use super::write::{self, DRY_RUN, Outcome, deleted, no_body};
 use super::{Table, flux};
 use crate::identity::Access;
 use crate::paging::{self, PageOf};
@@ -26,42 +22,6 @@ pub(super) fn routes(table: &mut Table) {
     table.add(MethodFilter::DELETE, "/{kind}/{id}", Access::Write, delete);
     table.add(MethodFilter::GET, "/{kind}/{id}/users", Access::Read, users);
     table.add(MethodFilter::GET, "/clusters/{id}/inputs/{kind}", Access::Read, inputs);
-}
-
-/// A kind by its name in this API.
-pub(super) fn kind_of(state: &State, name: &str) -> Answered<Arc<Kind>> {
-    state.kinds().get(name).cloned().ok_or_else(|| {
-        let known: Vec<String> = state.kinds().iter().map(|kind| format!("`{}`", kind.name())).collect();
-        Refusal::missing(format!("there is no kind `{name}`; there are {}", known.join(", ")))
-    })
-}
-
-pub(super) fn no_document(kind: &Kind, id: &str) -> Refusal {
-    Refusal::missing(format!("there is no {} `{id}`", kind.singular()))
-}
-
-/// A document as GET answers it.
-pub(super) fn document(status: StatusCode, state: &State, kind: &str, id: &str) -> Answered {
-    let Some((body, revision)) = state.body(kind, id) else {
-        return Err(Refusal::internal(format!("`{kind}/{id}` was written and is not there")));
-    };
-    let mut response = (status, json_body(body.as_str().to_owned())).into_response();
-    response.headers_mut().insert(header::ETAG, etag(revision));
-    Ok(response)
-}
-
-/// The entity tag of a document: its revision.
-pub(super) fn etag(revision: Revision) -> HeaderValue {
-    HeaderValue::from_str(&format!("\"{revision}\"")).unwrap_or(HeaderValue::from_static("\"\""))
-}
-
-pub(super) fn json_body(body: String) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
-        (header::VARY, HeaderValue::from_static("Accept-Encoding, Authorization")),
-    ];
-    (headers, body).into_response()
 }
 
 /// A page ends early when it is larger than this: a thousand large clusters would be a gigabyte.
@@ -227,18 +187,6 @@ async fn delete(
     Ok(deleted(write::write(&call, &query, vec![operation], &body).await?))
 }
 
-/// A body that is not looked at may have meant something.
-pub(super) fn no_body(body: &[u8]) -> Answered<()> {
-    if body.is_empty() { Ok(()) } else { Err(Refusal::bad_request("a DELETE has no body here")) }
-}
-
-pub(super) fn deleted(outcome: Outcome) -> Response {
-    match outcome {
-        Outcome::Tried(response) => response,
-        Outcome::Made(written) => write::made(StatusCode::NO_CONTENT.into_response(), &written),
-    }
-}
-
 async fn users(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
     let query = call.query(&["limit", "after"])?;
     let limit = query.limit()?;
@@ -252,18 +200,17 @@ async fn users(call: Call, Segments((kind, id)): Segments<(String, String)>) -> 
     }
     let after = query.get("after").map(ToOwned::to_owned);
     let users = tokio::task::spawn_blocking(move || {
-        let ids: Vec<String> =
-            state.users(kind.name().as_str(), &id).map(|cluster| cluster.doc.id.to_string()).collect();
-        ids
+        let ids = state.users(kind.name().as_str(), &id).map(|cluster| cluster.doc.id.to_string());
+        ids.collect::<Vec<String>>()
     });
     let users = users.await.map_err(|error| Refusal::internal(format!("a scan has panicked: {error}")))?;
-    let rest: Vec<&String> =
-        users.iter().filter(|id| after.as_ref().is_none_or(|after| *id > after)).take(limit + 1).collect();
-    let page = &rest[..rest.len().min(limit)];
-    let body = serde_json::to_string(page).map_err(|error| Refusal::internal(error.to_string()))?;
+    let total = users.len();
+    let rest = users.into_iter().filter(|id| after.as_ref().is_none_or(|after| id > after));
+    let (page, is_last) = paging::cut(rest, limit);
+    let body = serde_json::to_string(&page).map_err(|error| Refusal::internal(error.to_string()))?;
     let mut response = json_body(body);
-    response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(users.len()));
-    if let (true, Some(last)) = (rest.len() > limit, page.last()) {
+    response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(total));
+    if let (false, Some(last)) = (is_last, page.last()) {
         let after = [("after", last.as_str())];
         PageOf::new(call.uri.query()).link_next(response.headers_mut(), call.uri.path(), &after, &[]);
     }

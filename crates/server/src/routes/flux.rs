@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use api::ProblemName;
 use axum::extract::State as Shared;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::MethodFilter;
 use fleet::{Answer, NoClusterList, list_clusters, render};
-use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
+use http::{HeaderValue, StatusCode, Uri, header};
 
+use super::answer::json_body;
 use super::call::Segments;
 use super::{App, Table};
 use crate::identity::Access;
@@ -61,12 +62,7 @@ async fn clusters(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
 }
 
 pub(super) fn polled(etag: &str, body: Vec<u8>) -> Response {
-    let fixed: [(HeaderName, HeaderValue); 3] = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
-        (header::VARY, HeaderValue::from_static("Accept-Encoding, Authorization")),
-    ];
-    let mut response = (fixed, body).into_response();
+    let mut response = json_body(body);
     if let Ok(etag) = HeaderValue::from_str(etag) {
         response.headers_mut().insert(header::ETAG, etag);
     }

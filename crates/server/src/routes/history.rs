@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Table;
-use super::call::{Call, Segments};
-use super::documents::{json_body, kind_of, no_document};
+use super::answer::json_body;
+use super::call::{Call, Segments, kind_of, no_document};
 use crate::identity::Access;
-use crate::paging::PageOf;
+use crate::paging::{self, PageOf};
 use crate::problem::{Answered, Refusal};
 use crate::wire;
 
@@ -52,9 +52,9 @@ async fn revisions(call: Call) -> Answered {
         ..any(limit + 1)
     };
     let records = call.app.ledger.history(asked).await?;
-    let page: Vec<api::Revision> = records.iter().take(limit).map(wire::revision).collect();
+    let (page, is_last) = paging::cut(records.iter().map(wire::revision), limit);
     let mut response = json_body(body(&page)?);
-    if let (true, Some(last)) = (records.len() > limit, page.last()) {
+    if let (false, Some(last)) = (is_last, page.last()) {
         link_older(&call, &mut response, last.revision);
     }
     Ok(response)
@@ -115,8 +115,9 @@ async fn of_document(call: Call, Segments((kind, id)): Segments<(String, String)
     if records.is_empty() && query.get("before").is_none() {
         return Err(no_document(&kind, &id));
     }
+    let (records, is_last) = paging::cut(records, limit);
     let mut versions = Vec::new();
-    for record in records.iter().take(limit) {
+    for record in &records {
         let after = call.app.ledger.document_at(key.clone(), record.at.revision).await?;
         let api::Revision { revision, time, actor, reason, request_id, .. } = wire::revision(record);
         let before = before(&call, &key, record.at.revision).await?;
@@ -124,7 +125,7 @@ async fn of_document(call: Call, Segments((kind, id)): Segments<(String, String)
         versions.push(DocumentVersion { revision, time, actor, reason, request_id, before, after });
     }
     let mut response = json_body(body(&versions)?);
-    if let (true, Some(last)) = (records.len() > limit, versions.last()) {
+    if let (false, Some(last)) = (is_last, versions.last()) {
         link_older(&call, &mut response, last.revision);
     }
     Ok(response)

@@ -5,8 +5,8 @@ use fleet::{GuardClass, Kind};
 use serde_json::{Value, json};
 
 use super::Table;
-use super::call::{Call, Segments};
-use super::documents::{json_body, kind_of};
+use super::answer::json_body;
+use super::call::{Call, Segments, kind_of};
 use crate::identity::Access;
 use crate::problem::Answered;
 

@@ -1,7 +1,9 @@
 //! The routes. One table says which there are, who may use each, and which mode has it; a route cannot be added without saying so.
 
+mod answer;
 mod batch;
 mod call;
+mod curl;
 mod decommissioned;
 mod documents;
 mod flux;

@@ -8,9 +8,9 @@ use http::{StatusCode, header};
 use serde_json::Value;
 
 use super::Table;
-use super::call::{Call, Content, Segments};
-use super::documents::{deleted, document, etag, kind_of, no_body};
-use super::write::{self, DRY_RUN, Outcome};
+use super::answer::{document, etag};
+use super::call::{Call, Content, Segments, kind_of};
+use super::write::{self, DRY_RUN, Outcome, deleted, no_body};
 use crate::identity::Access;
 use crate::problem::{Answered, Refusal};
 

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Plan, ProblemName};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use fleet::{Effects, Operation, Patch, RemovalsDigest, Revision, State};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
+use super::answer::json_body;
 use super::call::Call;
-use super::documents::json_body;
+use super::curl::curl;
 use crate::json;
 use crate::problem::{Answered, Refusal};
 use crate::query::Query;
@@ -23,7 +24,7 @@ pub(super) const DRY_RUN: &str = "dry_run";
 /// How a change is confirmed.
 const X_CONFIRM: &str = "x-confirm";
 /// Why a change is made.
-const X_CHANGE_REASON: &str = "x-change-reason";
+pub(super) const X_CHANGE_REASON: &str = "x-change-reason";
 /// How long a client waits for the store before it is told that nothing is known.
 const WRITE_DEADLINE: Duration = Duration::from_secs(30);
 /// The longest reason.
@@ -201,51 +202,14 @@ pub(super) fn made(mut response: Response, written: &Written) -> Response {
     response
 }
 
-/// A body that would not fit on a command line is left to the reader.
-const MAX_CURL_BODY: usize = 4 * 1024;
-
-/// The same request with a confirmation, ready to paste into a shell. The token is not in it.
-fn curl(call: &Call, digest: &str, body: &Bytes) -> String {
-    let host = call.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost:8080");
-    let path = call.uri.path_and_query().map_or("/", |path| path.as_str());
-    // A proxy in front that speaks TLS says so.
-    let is_https = call.headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
-    let scheme = if is_https { "https" } else { "http" };
-    let mut line = format!(
-        "curl -X {} {} -H \"Authorization: Bearer $CRUD_AUTH_TOKEN\" -H {}",
-        call.method,
-        quoted(&format!("{scheme}://{host}{path}")),
-        quoted(&format!("X-Confirm: {digest}")),
-    );
-    for name in [header::CONTENT_TYPE, header::IF_MATCH, HeaderName::from_static(X_CHANGE_REASON)] {
-        if let Some(value) =
-            call.headers.get(&name).and_then(|value| std::str::from_utf8(value.as_bytes()).ok())
-        {
-            line.push_str(" -H ");
-            line.push_str(&quoted(&format!("{name}: {value}")));
-        }
-    }
-    match std::str::from_utf8(body) {
-        Ok("") => {}
-        Ok(text) if text.len() <= MAX_CURL_BODY => {
-            line.push_str(" --data-raw ");
-            line.push_str(&quoted(text));
-        }
-        _ => line.push_str(" --data-binary @the-same-body"),
-    }
-    line
+/// A body that is not looked at may have meant something.
+pub(super) fn no_body(body: &[u8]) -> Answered<()> {
+    if body.is_empty() { Ok(()) } else { Err(Refusal::bad_request("a DELETE has no body here")) }
 }
 
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn a_quote_does_not_end_the_word_in_a_shell() {
-        assert_eq!(quoted(r#"{"it's": 1}"#), r#"'{"it'\''s": 1}'"#);
+pub(super) fn deleted(outcome: Outcome) -> Response {
+    match outcome {
+        Outcome::Tried(response) => response,
+        Outcome::Made(written) => made(StatusCode::NO_CONTENT.into_response(), &written),
     }
 }
