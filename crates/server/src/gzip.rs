@@ -16,14 +16,21 @@ thread_local! {
 /// Whether the client takes gzip.
 pub fn wanted(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|coding| {
+    let (mut gzip, mut any) = (None, None);
+    for coding in values.flat_map(|value| value.split(',')) {
         let mut parts = coding.split(';').map(str::trim);
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
+        let name = parts.next().unwrap_or_default();
         let refused = parts
             .filter_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")))
             .any(|quality| quality.trim().parse::<f32>().is_ok_and(|quality| quality <= 0.0));
-        is_gzip && !refused
-    })
+        if name.eq_ignore_ascii_case("gzip") {
+            gzip = Some(!refused);
+        } else if name == "*" {
+            any = Some(!refused);
+        }
+    }
+    // `*` is for what is not named.
+    gzip.or(any).unwrap_or(false)
 }
 
 /// The bytes as gzip; none if that is not worth it.
@@ -95,6 +102,8 @@ mod tests {
             ("deflate, GZIP;q=0.5", true),
             ("*", true),
             ("gzip;q=0", false),
+            ("gzip;q=0, *", false),
+            ("br, *;q=0", false),
             ("identity", false),
             ("br", false),
         ] {

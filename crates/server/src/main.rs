@@ -1,5 +1,6 @@
 //! `flux-resourceset`, the service. See `--help`.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -28,12 +29,15 @@ fn main() -> ExitCode {
     let config = match Config::from_args(&args) {
         Ok(config) => config,
         Err(bad) => {
-            eprint!("flux-resourceset: {bad}");
+            say(&bad.to_string());
             return ExitCode::from(BAD_CONFIG);
         }
     };
     drop(args);
-    telemetry::start(config.log_format, &config.log_filter);
+    let log = match telemetry::start(config.log_format, &config.log_filter) {
+        Ok(log) => log,
+        Err(error) => return failed(&error.into()),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.into()),
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
     let outcome = runtime.block_on(run::run(config));
     // What is still open belongs to clients that did not hurry.
     runtime.shutdown_background();
+    log.flush();
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
@@ -48,9 +53,14 @@ fn main() -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("flux-resourceset: {error:#}");
+    say(&format!("{error:#}"));
     match error.downcast_ref() {
         Some(NotStarted::Seed(_)) => ExitCode::from(BAD_SEED),
         _ => ExitCode::FAILURE,
     }
+}
+
+/// Not `eprintln`, which panics when nobody listens.
+fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "flux-resourceset: {}", what.trim_end());
 }

@@ -7,6 +7,12 @@ use percent_encoding::percent_decode_str;
 
 use crate::problem::{Answered, Refusal};
 
+/// A whole number, spelt in the one way that there is.
+pub fn digits(text: &str) -> Option<u64> {
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
 /// The parameters of a request, each known to the route and given once.
 #[derive(Debug, Default)]
 pub struct Query(Vec<(String, String)>);
@@ -53,7 +59,7 @@ impl Query {
     /// A whole number.
     pub fn number(&self, name: &str) -> Answered<Option<u64>> {
         let read = |text: &str| {
-            text.parse().map_err(|_| {
+            digits(text).ok_or_else(|| {
                 Refusal::bad_request(format!("`{name}` is `{text}`; it must be a whole number, not negative"))
             })
         };

@@ -55,9 +55,11 @@ impl Replica {
 
     /// The fleet, if it may be given out.
     pub fn serving(&self) -> Result<Arc<State>, NotServing> {
+        // In this order: whoever is held up in between has a later state than was confirmed, not an earlier one.
+        let behind = self.millis_behind();
         let state = self.current.load_full().ok_or(NotServing::NotLoaded)?;
         let Some(most) = self.max_staleness else { return Ok(state) };
-        match self.millis_behind() {
+        match behind {
             None => Err(NotServing::NotLoaded),
             Some(behind) if u128::from(behind) > most.as_millis() => Err(NotServing::Stale(behind / 1_000)),
             Some(_) => Ok(state),

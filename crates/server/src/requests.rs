@@ -123,6 +123,7 @@ fn with_problem(response: Response, told: Told, id: &RequestId) -> Response {
     let body = serde_json::to_vec(&problem).unwrap_or_default();
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
     parts.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    parts.headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding, Authorization"));
     parts.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(parts, Body::from(body))
 }

@@ -163,12 +163,20 @@ async fn reload(identity: Arc<Identity>, stop: CancellationToken) {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// A file that may not grow any more: with somebody listening, the write fails instead, and that is dealt with.
+    _file_size: Signal,
 }
+
+/// SIGXFSZ.
+const FILE_SIZE: SignalKind = SignalKind::from_raw(25);
 
 impl Signals {
     fn listen() -> std::io::Result<Self> {
-        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        Ok(Self { terminate, interrupt })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            _file_size: signal(FILE_SIZE)?,
+        })
     }
 
     async fn next(&mut self) {

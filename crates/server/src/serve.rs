@@ -167,6 +167,8 @@ impl Server {
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_DEADLINE)
                 .max_buf_size(MAX_HEAD)
+                // Whoever has said everything may still listen.
+                .half_close(true)
                 .serve_connection(TokioIo::new(Box::pin(stream)), service);
             tokio::pin!(connection);
             let gracefully = async {

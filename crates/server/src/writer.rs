@@ -12,7 +12,7 @@ use fleet::{
     Commit, CommitId, Operation, Origin, Policy, Rejection, Removals, RemovalsDigest, State, Timestamp,
     Transaction, apply,
 };
-use ledger::{AppendError, Ledger};
+use ledger::{AppendError, Budget, Ledger};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, warn};
 use uuid::Uuid;
@@ -269,7 +269,10 @@ impl Desk {
     /// Appends what was decided; says whether there was anything to append.
     fn append(&self, group: &mut Group) -> Result<bool, AppendError> {
         if group.commits.is_empty() {
-            return Ok(false);
+            // A refusal, or that nothing is to be done, is as true as what it was decided on: another process may have written since.
+            let one = Budget { commits: 1, bytes: 0 };
+            let missed = self.runtime.block_on(self.ledger.read(group.base.head(), one))?;
+            return if missed.is_empty() { Ok(false) } else { Err(AppendError::Conflict) };
         }
         let commits = std::mem::take(&mut group.commits);
         let outcome = self.runtime.block_on(self.ledger.append(group.base.head(), commits));

@@ -64,7 +64,10 @@ fn write_document(connection: &Connection, commit: &Commit, change: &Change) -> 
     // As a new entry. If it is not new, the statement leaves the uid as it was, which is what `Row::after` says.
     let Some(row) = Row::after(None, commit, change) else {
         let mut statement = connection.prepare_cached("DELETE FROM documents WHERE kind = ?1 AND id = ?2")?;
-        statement.execute((change.key().kind.as_str(), change.key().id.as_str()))?;
+        let deleted = statement.execute((change.key().kind.as_str(), change.key().id.as_str()))?;
+        if deleted != 1 {
+            return Err(Fault::corrupt(format!("`{}` is to be deleted and is not there", change.key())));
+        }
         return Ok(());
     };
     let mut statement = connection.prepare_cached(

@@ -62,6 +62,8 @@ fn connect(path: &Path, role: Role) -> Result<Connection, Fault> {
     }
     // A power cut under `synchronous=NORMAL` loses commits that were acknowledged.
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // Checkpoints are made, and their errors noticed, by whoever writes.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     // The `-wal` is never deleted; after a large transaction it need not stay as large.
     connection.pragma_update(None, "journal_size_limit", WAL_LIMIT)?;
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;

@@ -25,9 +25,28 @@ pub(super) fn create(path: &Path) -> Result<(), FeedError> {
         _ => Path::new("."),
     };
     fs::create_dir_all(directory).map_err(|error| unreachable(directory, &error))?;
+    must_be_new(path)?;
     let draft = Draft::beside(path, StoreId::draw()?);
     fill(&draft).map_err(FeedError::from)?;
     publish(&draft, path, directory).map_err(|error| unreachable(path, &error))
+}
+
+/// A store never deletes its `-wal` and `-shm`. If they are there and the file is not, it was lost: a new one in its place would be
+/// filled from a seed, or have the old `-wal` mixed into it.
+fn must_be_new(path: &Path) -> Result<(), FeedError> {
+    for suffix in ["-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        // In this order: another process may be making the store just now, first the file, then these.
+        if Path::new(&name).exists() && !path.exists() {
+            return Err(FeedError::Corrupt(format!(
+                "{} is gone, but its `{suffix}` is there: there was a store here. Bring the file back from a backup; if a new \
+                 store is to be made here, remove what is left of the old one first",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A store under its temporary name, which goes whatever happens.

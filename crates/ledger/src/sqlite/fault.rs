@@ -1,7 +1,7 @@
 //! What SQLite's errors mean. The one place that knows its error codes; it must not know what was being done beyond "reading",
 //! "writing" and "committing".
 
-use fleet::{CommitId, Diverged};
+use fleet::Diverged;
 use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::error::{AppendError, FeedError};
@@ -57,16 +57,21 @@ impl Fault {
     }
 }
 
-/// An error of COMMIT itself. SQLite rolls back when the disk is full or somebody is in the way; of anything else it is not known
-/// how far it got.
-pub(super) fn of_commit(error: &Error, last: CommitId) -> AppendError {
+/// An error of COMMIT itself. SQLite rolls back when the disk is full or somebody is in the way. After anything else the commit may
+/// stand in the `-wal` and come to light when that is next read from its beginning, though nobody sees it until then: it can be
+/// neither confirmed nor denied, and nothing may be written on top of it.
+pub(super) fn of_commit(error: &Error) -> AppendError {
     match error.sqlite_error_code() {
-        _ if is_fsync(error) => AppendError::Fatal(error.to_string()),
         Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             AppendError::Refused(meaning(error))
         }
-        _ => AppendError::Unknown { last, why: error.to_string() },
+        _ => AppendError::Fatal(error.to_string()),
     }
+}
+
+/// Whether an error of a checkpoint means that the disk cannot be trusted any more. Busy readers and a full disk pass.
+pub(super) fn ends_checkpoints(error: &Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }
 
 /// After a failed fsync the kernel may have dropped the pages and a second one may succeed: nothing can be promised any more.
@@ -110,12 +115,10 @@ mod tests {
         Error::SqliteFailure(ffi::Error::new(code), None)
     }
 
-    const LAST: CommitId = CommitId(7);
-
     #[test]
     fn a_failed_fsync_is_fatal_whenever_it_happens() {
         for code in [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_DIR_FSYNC] {
-            assert!(matches!(of_commit(&failure(code), LAST), AppendError::Fatal(_)));
+            assert!(matches!(of_commit(&failure(code)), AppendError::Fatal(_)));
             assert!(matches!(Fault::from(failure(code)).before_commit(), AppendError::Fatal(_)));
         }
     }
@@ -123,16 +126,19 @@ mod tests {
     #[test]
     fn a_full_disk_or_a_busy_store_at_commit_is_a_refusal() {
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_BUSY] {
-            let refused = of_commit(&failure(code), LAST);
+            let refused = of_commit(&failure(code));
             assert!(matches!(refused, AppendError::Refused(FeedError::Unreachable(_))), "{refused:?}");
         }
     }
 
+    /// Seen: no space for the `-shm`. The commit was refused, was not to be found, and was there after the next start.
     #[test]
-    fn any_other_error_of_commit_is_an_unknown_outcome() {
-        for code in [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR, ffi::SQLITE_NOMEM, ffi::SQLITE_CORRUPT] {
-            let unknown = of_commit(&failure(code), LAST);
-            assert!(matches!(unknown, AppendError::Unknown { last: LAST, .. }), "{unknown:?}");
+    fn any_other_error_of_commit_is_fatal_for_what_it_left_behind_may_come_to_light() {
+        let codes =
+            [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_SHMSIZE, ffi::SQLITE_NOMEM, ffi::SQLITE_CORRUPT];
+        for code in codes {
+            let fatal = of_commit(&failure(code));
+            assert!(matches!(fatal, AppendError::Fatal(_)), "{fatal:?}");
         }
     }
 

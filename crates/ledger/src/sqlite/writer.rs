@@ -23,6 +23,17 @@ pub(super) struct Writer {
     pin: Pin,
     /// Why nothing may be written any more.
     fatal: Option<String>,
+    /// About how many bytes went into the `-wal` since the last checkpoint.
+    to_checkpoint: usize,
+}
+
+/// How many bytes may be in the `-wal` before they are brought into the file.
+const CHECKPOINT: usize = 4 << 20;
+
+/// About how many bytes a commit adds to the `-wal`: each of its changes touches a handful of pages.
+fn weight(commit: &Commit) -> usize {
+    let bodies = commit.changes.iter().map(|change| change.after().map_or(0, |body| 2 * body.as_str().len()));
+    bodies.map(|bytes| bytes + 16 * 1024).sum()
 }
 
 impl Writer {
@@ -42,7 +53,7 @@ impl Writer {
         let store = identity::read(&connection, Role::Write)?;
         migrations::run(&mut connection, None)?;
         pin.bind(store)?;
-        Ok(Self { path: path.to_owned(), connection, opened: look, pin, fatal: None })
+        Ok(Self { path: path.to_owned(), connection, opened: look, pin, fatal: None, to_checkpoint: 0 })
     }
 
     fn check(&mut self) -> Result<(), FeedError> {
@@ -89,27 +100,36 @@ impl Writer {
 
     fn append(&mut self, at: Position, group: &[Commit]) -> Result<(), AppendError> {
         self.usable()?;
-        let Some(last) = group.last() else { return Ok(()) };
+        if group.is_empty() {
+            return Ok(());
+        }
         self.may_append(at, group)?;
         for commit in group {
             append::write(&self.connection, commit).map_err(Fault::before_commit)?;
         }
         // The last moment at which one can still step back.
         self.check()?;
-        self.connection
-            .execute_batch("COMMIT")
-            .map_err(|error| fault::of_commit(&error, last.origin.commit))?;
-        if at == Position::default() {
+        self.connection.execute_batch("COMMIT").map_err(|error| fault::of_commit(&error))?;
+        self.to_checkpoint += group.iter().map(weight).sum::<usize>();
+        if at == Position::default() || self.to_checkpoint >= CHECKPOINT {
             self.checkpoint();
         }
         Ok(())
     }
 
     /// Brings what is committed from the `-wal` into the file itself. Somebody may copy or move the file alone: then it must not look
-    /// like a store that has never held anything, which would be filled from a seed. Whether it succeeds does not matter: what is
-    /// committed is safe in the `-wal`.
-    fn checkpoint(&self) {
-        let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    /// like a store that has never held anything, which would be filled from a seed.
+    ///
+    /// SQLite's own checkpoints keep their errors to themselves. What is committed is safe in the `-wal`; but a disk that fails is
+    /// written to no more.
+    fn checkpoint(&mut self) {
+        self.to_checkpoint = 0;
+        let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = done
+            && fault::ends_checkpoints(&error)
+        {
+            self.fatal = Some(format!("a checkpoint failed: {error}"));
+        }
     }
 }
 

@@ -50,3 +50,21 @@ fn a_place_where_nothing_can_be_made_is_unreachable() {
     let opened = Sqlite::open(&place.path("file/store.db"), Access::Write);
     assert!(matches!(opened.err(), Some(FeedError::Unreachable(_))));
 }
+
+/// It became a new store, and was filled from the seed: clusters would have lost what was assigned since.
+#[test]
+fn a_store_whose_file_was_lost_is_not_made_anew_beside_what_is_left_of_it() {
+    for lost in [&["store.db"][..], &["store.db", "store.db-shm"], &["store.db", "store.db-wal"]] {
+        let place = Place::new();
+        drop(place.writer());
+        for name in lost {
+            place.remove(name);
+        }
+        let left = place.files();
+        let Err(FeedError::Corrupt(why)) = Sqlite::open(&place.store(), Access::Write) else {
+            panic!("it was made without {lost:?}")
+        };
+        assert!(why.contains("there was a store here. Bring the file back from a backup"), "{why}");
+        assert_eq!(place.files(), left);
+    }
+}

@@ -67,6 +67,8 @@ pub enum Denied {
     NoCredential,
     /// There is one, in a form that is not understood.
     Unreadable,
+    /// There are two.
+    Twice,
     /// There is one, and it is nobody's.
     Unknown,
 }

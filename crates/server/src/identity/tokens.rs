@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
@@ -28,12 +28,18 @@ impl fmt::Debug for Credential {
 impl Credential {
     /// A token; what is wrong with it continues a sentence that begins with its name.
     pub fn new(name: &str, role: Role, token: &str) -> Result<Self, &'static str> {
-        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("must be visible ASCII characters without spaces: it is sent in a header");
+        }
+        if token.len() < SHORTEST {
+            return Err("must have at least 8 characters, better 32: `openssl rand -hex 20` draws one");
         }
         Ok(Self { digest: digest(token.as_bytes()), principal: Principal { name: name.into(), role } })
     }
 }
+
+/// What is shorter is guessed, or is a word that means something else.
+const SHORTEST: usize = 8;
 
 fn digest(token: &[u8]) -> [u8; 32] {
     Sha256::digest(token).into()
@@ -42,8 +48,18 @@ fn digest(token: &[u8]) -> [u8; 32] {
 /// Everybody who may come in.
 pub struct Identity {
     fixed: Vec<Credential>,
-    files: Vec<(PathBuf, Role)>,
+    files: Mutex<Vec<TokenFile>>,
     current: ArcSwap<Vec<Credential>>,
+}
+
+/// A file with tokens, and what was last found in it.
+struct TokenFile {
+    path: PathBuf,
+    role: Role,
+    /// What is believed of it.
+    text: String,
+    /// What was there at the last look. Somebody may be writing it: half a token is a token too.
+    seen: String,
 }
 
 impl fmt::Debug for Identity {
@@ -55,58 +71,65 @@ impl fmt::Debug for Identity {
 impl Identity {
     /// Nobody at all.
     pub fn nobody() -> Self {
-        Self { fixed: Vec::new(), files: Vec::new(), current: ArcSwap::default() }
+        Self { fixed: Vec::new(), files: Mutex::default(), current: ArcSwap::default() }
     }
 
     /// Those with a fixed token, and those in files. Says everything that is wrong.
     pub fn new(fixed: Vec<Credential>, files: Vec<(PathBuf, Role)>) -> Result<Self, Vec<String>> {
-        let identity = Self { fixed, files, current: ArcSwap::default() };
-        identity.current.store(Arc::new(identity.read()?));
-        Ok(identity)
+        let mut problems = Vec::new();
+        let mut read = Vec::new();
+        for (path, role) in files {
+            match text_of(&path) {
+                Ok(text) => read.push(TokenFile { path, role, seen: text.clone(), text }),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let credentials = all(&fixed, &read);
+        problems.extend(credentials.as_ref().err().into_iter().flatten().cloned());
+        match credentials {
+            Ok(credentials) if problems.is_empty() => {
+                Ok(Self { fixed, files: Mutex::new(read), current: ArcSwap::from_pointee(credentials) })
+            }
+            _ => Err(problems),
+        }
     }
 
-    /// Reads the files again. What cannot be used leaves everything as it was; `true` if something is different.
+    /// Looks at the files again. A file that has changed is believed when the next look finds it the same, and if it can be used;
+    /// otherwise it counts as it was, whatever becomes of the others. `true` if something is different.
     pub fn reload(&self) -> Result<bool, Vec<String>> {
-        let read = self.read()?;
-        let same = |a: &[Credential], b: &[Credential]| {
-            a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| a.digest == b.digest && a.principal == b.principal)
-        };
-        if same(&read, &self.current.load()) {
-            return Ok(false);
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problems = Vec::new();
+        let mut changed = false;
+        for n in 0..files.len() {
+            let found = match text_of(&files[n].path) {
+                Ok(found) => found,
+                Err(problem) => {
+                    problems.push(problem);
+                    continue;
+                }
+            };
+            let settled = std::mem::replace(&mut files[n].seen, found.clone()) == found;
+            if !settled || found == files[n].text {
+                continue;
+            }
+            let before = std::mem::replace(&mut files[n].text, found);
+            match all(&self.fixed, &files) {
+                Ok(credentials) => {
+                    self.current.store(Arc::new(credentials));
+                    changed = true;
+                }
+                Err(found) => {
+                    files[n].text = before;
+                    problems.extend(found);
+                }
+            }
         }
-        self.current.store(Arc::new(read));
-        Ok(true)
+        if problems.is_empty() { Ok(changed) } else { Err(problems) }
     }
 
     /// Whether there are files to reload.
     pub fn has_files(&self) -> bool {
-        !self.files.is_empty()
-    }
-
-    fn read(&self) -> Result<Vec<Credential>, Vec<String>> {
-        let mut problems = Vec::new();
-        let mut all = self.fixed.clone();
-        for (file, role) in &self.files {
-            match std::fs::read_to_string(file) {
-                Ok(text) => credentials(file, *role, &text, &mut all, &mut problems),
-                Err(error) => {
-                    problems.push(format!("the token file `{}` cannot be read: {error}", file.display()))
-                }
-            }
-        }
-        for (n, credential) in all.iter().enumerate() {
-            let twice = all[..n].iter().find(|other| other.digest == credential.digest);
-            if let Some(other) = twice {
-                problems.push(if other.principal.role == credential.principal.role {
-                    format!("`{}` and `{}` have the same token", other.principal.name, credential.principal.name)
-                } else {
-                    "AUTH_TOKEN and CRUD_AUTH_TOKEN are the same: every cluster could change the fleet; choose two"
-                        .to_owned()
-                });
-            }
-        }
-        if problems.is_empty() { Ok(all) } else { Err(problems) }
+        !self.files.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Who is asking.
@@ -123,6 +146,32 @@ impl Identity {
         }
         found.cloned().ok_or(Denied::Unknown)
     }
+}
+
+fn text_of(file: &Path) -> Result<String, String> {
+    let unreadable = |error| format!("the token file `{}` cannot be read: {error}", file.display());
+    std::fs::read_to_string(file).map_err(unreadable)
+}
+
+/// Everybody, if all of it can be used; else everything that is wrong.
+fn all(fixed: &[Credential], files: &[TokenFile]) -> Result<Vec<Credential>, Vec<String>> {
+    let mut problems = Vec::new();
+    let mut all = fixed.to_vec();
+    for file in files {
+        credentials(&file.path, file.role, &file.text, &mut all, &mut problems);
+    }
+    for (n, credential) in all.iter().enumerate() {
+        let twice = all[..n].iter().find(|other| other.digest == credential.digest);
+        if let Some(other) = twice {
+            problems.push(if other.principal.role == credential.principal.role {
+                format!("`{}` and `{}` have the same token", other.principal.name, credential.principal.name)
+            } else {
+                "AUTH_TOKEN and CRUD_AUTH_TOKEN are the same: every cluster could change the fleet; choose two"
+                    .to_owned()
+            });
+        }
+    }
+    if problems.is_empty() { Ok(all) } else { Err(problems) }
 }
 
 fn credentials(file: &Path, role: Role, text: &str, all: &mut Vec<Credential>, problems: &mut Vec<String>) {

@@ -13,6 +13,7 @@ use super::call::{Call, Segments, kind_of, no_document};
 use crate::identity::Access;
 use crate::paging::{self, PageOf};
 use crate::problem::{Answered, Refusal};
+use crate::query;
 use crate::wire;
 
 pub(super) fn routes(table: &mut Table) {
@@ -64,7 +65,7 @@ async fn revision(call: Call, Segments(n): Segments<String>) -> Answered {
     let query = call.query(&["limit", "offset"])?;
     let (limit, offset) = (query.limit()?, query.offset("offset")?);
     let missing = || Refusal::missing(format!("there is no revision `{n}`"));
-    let revision = Revision(n.parse().map_err(|_| missing())?);
+    let revision = Revision(query::digits(&n).ok_or_else(missing)?);
     let found = call.app.ledger.history(Asked { revision: Some(revision), ..any(1) }).await?;
     let record = found.first().ok_or_else(missing)?;
     let mut changes = Vec::new();

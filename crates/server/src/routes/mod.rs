@@ -163,8 +163,12 @@ fn admit(door: &Door, request: &Request) -> Answered<Option<Principal>> {
     if door.access == Access::Open {
         return Ok(None);
     }
-    let principal =
-        door.app.identity.authenticate(request.headers().get(header::AUTHORIZATION)).map_err(unauthorised)?;
+    let mut credentials = request.headers().get_all(header::AUTHORIZATION).iter();
+    let credential = credentials.next();
+    if credentials.next().is_some() {
+        return Err(unauthorised(Denied::Twice));
+    }
+    let principal = door.app.identity.authenticate(credential).map_err(unauthorised)?;
     if !principal.role.may(door.access) {
         let detail = format!("a credential with the role `{}` may not do this", principal.role.as_str());
         return Err(Refusal::new(StatusCode::FORBIDDEN, ProblemName::Forbidden, detail));
@@ -180,6 +184,7 @@ fn unauthorised(denied: Denied) -> Refusal {
         Denied::Unreadable => {
             "the `Authorization` header is neither `Bearer <token>` nor `Basic <base64 of user:token>`"
         }
+        Denied::Twice => "there are two `Authorization` headers; send one",
         Denied::Unknown => "this token is not known here",
     };
     Refusal::new(StatusCode::UNAUTHORIZED, ProblemName::Unauthorised, detail).with_header(

@@ -15,7 +15,7 @@ use super::call::Call;
 use super::curl::curl;
 use crate::json;
 use crate::problem::{Answered, Refusal};
-use crate::query::Query;
+use crate::query::{self, Query};
 use crate::wire;
 use crate::writer::{NotWritten, Request, Written};
 
@@ -132,8 +132,7 @@ pub(super) fn expected(call: &Call) -> Answered<Option<Revision>> {
     }
     // A proxy that compresses makes a tag weak; it is the same revision.
     let tag = text.strip_prefix("W/").unwrap_or(text);
-    let revision =
-        tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).and_then(|tag| tag.parse().ok());
+    let revision = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).and_then(query::digits);
     revision.map(Revision).map(Some).ok_or_else(|| {
         Refusal::bad_request(format!(
             "`If-Match` is `{text}`; it must be one `ETag` as a GET answered it, such as `\"42\"`, or `*`"
@@ -150,6 +149,12 @@ pub(super) fn expects_nothing(call: &Call, instead: &str) -> Answered<()> {
 }
 
 fn content_type(call: &Call) -> Answered<String> {
+    if let Some(coding) =
+        call.header(header::CONTENT_ENCODING.as_str())?.filter(|coding| *coding != "identity")
+    {
+        let detail = format!("`Content-Encoding` is `{coding}`; bodies are taken as they are");
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, ProblemName::Invalid, detail));
+    }
     let text = call.header(header::CONTENT_TYPE.as_str())?.unwrap_or_default();
     Ok(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }

@@ -1,6 +1,7 @@
 //! What the writer does when the store is in trouble: nobody is told that something was written which was not, or the other way round.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -33,28 +34,35 @@ enum Trouble {
 struct Troubled {
     store: Memory,
     troubles: Mutex<VecDeque<Trouble>>,
+    /// Whether it cannot be read.
+    away: AtomicBool,
     /// How often a lost commit is not found before the store answers.
     deaf: Mutex<u32>,
 }
 
 impl Troubled {
     async fn overtake(&self) {
-        let state = self.store.load().await.expect("it loads");
-        let request = server::writer::Request {
-            operations: vec![fleet::Operation::Create {
-                kind: "namespaces".into(),
-                body: json!({"id": "of-another-process"}),
-                replace_decommissioned: false,
-            }],
-            confirm: None,
-            actor: "another".into(),
-            reason: None,
-            request: "r".into(),
+        let create = fleet::Operation::Create {
+            kind: "namespaces".into(),
+            body: json!({"id": "of-another-process"}),
+            replace_decommissioned: false,
         };
-        let applied =
-            fleet::apply(&state, &fleet::Policy::default(), &request.transaction()).expect("applied");
-        self.store.append(state.head(), applied.commit.into_iter().collect()).await.expect("appended");
+        another_process(&self.store, create).await;
     }
+}
+
+/// What a process does that this one does not know of.
+async fn another_process(store: &Memory, operation: fleet::Operation) {
+    let state = store.load().await.expect("it loads");
+    let request = server::writer::Request {
+        operations: vec![operation],
+        confirm: None,
+        actor: "another".into(),
+        reason: None,
+        request: "r".into(),
+    };
+    let applied = fleet::apply(&state, &fleet::Policy::default(), &request.transaction()).expect("applied");
+    store.append(state.head(), applied.commit.into_iter().collect()).await.expect("appended");
 }
 
 #[async_trait]
@@ -64,6 +72,9 @@ impl Feed for Troubled {
     }
 
     async fn read(&self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
+        if self.away.load(Ordering::Relaxed) {
+            return Err(FeedError::Unreachable("the file is gone".to_owned()));
+        }
         self.store.read(after, budget).await
     }
 
@@ -133,6 +144,7 @@ async fn api(troubles: &[Trouble]) -> Api {
     let ledger = Troubled {
         store: store.clone(),
         troubles: Mutex::new(troubles.iter().copied().collect()),
+        away: AtomicBool::new(false),
         deaf: Mutex::new(2),
     };
     Api::on_store(Mode::Crud, &small_fleet(), Arc::new(store), Arc::new(ledger)).await
@@ -205,4 +217,45 @@ async fn what_another_process_writes_is_followed() {
     api.call("DELETE", "/clusters/one/namespaces/team-b", &[], None).await.expect(204);
     follower::catch_up(&*another.app.ledger, &another.app.replica).await.expect("it follows");
     assert_eq!(another.inputs("one.example.com", "namespaces").await.as_array().map(Vec::len), Some(1));
+}
+
+/// It was acknowledged with 200, and lost: the process did not know that the document had changed under it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_seems_to_change_nothing_is_decided_on_the_stores_head() {
+    let store = Memory::new();
+    let api =
+        Api::on_store(Mode::Crud, &small_fleet(), Arc::new(store.clone()), Arc::new(store.clone())).await;
+    let tag = |tag: &str| fleet::Operation::Patch {
+        kind: "platform_components".into(),
+        target: fleet::Target::one("podinfo"),
+        patch: fleet::Patch::Strategic(json!({"oci_tag": tag})),
+    };
+    another_process(&store, tag("7.0.0")).await;
+    let answer =
+        api.call("PATCH", "/platform_components/podinfo", &[], json!({"oci_tag": "6.7.0"})).await.expect(200);
+    assert_eq!(answer.header("x-revision"), "3", "there was something to change");
+    let stored = store.load().await.expect("it loads");
+    assert_eq!(stored.component("podinfo").map(|stored| &*stored.doc.oci_tag), Some("6.7.0"));
+
+    another_process(&store, tag("8.0.0")).await;
+    let stale = [("if-match", "\"3\"")];
+    let answer = api.call("PATCH", "/platform_components/podinfo", &stale, json!({"oci_tag": "6.7.0"})).await;
+    assert_eq!(answer.problem(), (412, "stale".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_acknowledged_not_even_that_there_is_nothing_to_do_while_the_store_is_away() {
+    let store = Memory::new();
+    let ledger = Arc::new(Troubled {
+        store: store.clone(),
+        troubles: Mutex::default(),
+        away: AtomicBool::new(false),
+        deaf: Mutex::new(0),
+    });
+    let api = Api::on_store(Mode::Crud, &small_fleet(), Arc::new(store), ledger.clone()).await;
+    ledger.away.store(true, Ordering::Relaxed);
+    let nothing = api.call("PATCH", "/platform_components/podinfo", &[], json!({"oci_tag": "6.7.0"})).await;
+    assert_eq!(nothing.problem(), (503, "unavailable".to_owned()));
+    let forgotten = api.call("DELETE", "/decommissioned/none.example.com", &[], None).await;
+    assert_eq!(forgotten.problem(), (503, "unavailable".to_owned()));
 }
