@@ -76,6 +76,11 @@ impl Settings {
         command
     }
 
+    /// Starts it, with a log that is not ours to read.
+    pub(crate) fn spawn(&self) -> Child {
+        self.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
+    }
+
     /// Starts it, and returns when it listens.
     pub(crate) fn start(&self) -> Service {
         let mut child = self.command().spawn().expect("a process");

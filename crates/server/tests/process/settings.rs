@@ -1,14 +1,15 @@
 //! What a process is told at its start, and what it leaves alone.
 
 use std::fs;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::fleet::{ADMIN, Folder, POLLS, READER, admin, label, poll, small_fleet};
 use crate::http::{Connection, request};
-use crate::service::{Settings, within};
+use crate::service::{Settings, free_port, within};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -37,7 +38,8 @@ fn all_mistakes_are_told_at_once_and_no_secret_is() {
     assert!(told.contains(&format!("the configuration has {} mistakes", mistakes.len())), "{told}");
     assert!(!told.contains("canary"), "{told}");
 
-    let (code, told) = Settings::none().with("AUTH_TOKEN", "canary").with("CRUD_AUTH_TOKEN", "canary").run();
+    let (code, told) =
+        Settings::none().with("AUTH_TOKEN", "canary-token").with("CRUD_AUTH_TOKEN", "canary-token").run();
     assert_eq!(code, Some(64), "{told}");
     assert!(
         told.contains("AUTH_TOKEN and CRUD_AUTH_TOKEN are the same") && !told.contains("canary"),
@@ -189,17 +191,17 @@ fn a_token_file_is_read_again_when_it_changes() {
         let asked = request("GET", POLLS[0], &[("authorization", &format!("Bearer {token}"))], None);
         service.exchange(&asked).status
     };
-    assert_eq!((status(READER), status("second")), (200, 401));
-    fs::write(&file, format!("{READER}\nsecond\n")).expect("written");
-    within(SOON, "the second token", || (status("second") == 200).then_some(()));
+    assert_eq!((status(READER), status("second-token")), (200, 401));
+    fs::write(&file, format!("{READER}\nsecond-token\n")).expect("written");
+    within(SOON, "the second token", || (status("second-token") == 200).then_some(()));
     assert_eq!(status(READER), 200);
     // One that cannot be used changes nothing.
     fs::write(&file, "").expect("written");
     within(SOON, "a warning", || service.log().contains("has no token in it").then_some(()));
-    assert_eq!((status(READER), status("second"), status(ADMIN)), (200, 200, 200));
-    fs::write(&file, "second\n").expect("written");
+    assert_eq!((status(READER), status("second-token"), status(ADMIN)), (200, 200, 200));
+    fs::write(&file, "second-token\n").expect("written");
     within(SOON, "the end of the first token", || (status(READER) == 401).then_some(()));
-    assert_eq!(status("second"), 200);
+    assert_eq!(status("second-token"), 200);
 }
 
 #[test]
@@ -212,4 +214,49 @@ fn a_port_that_is_taken_is_told_and_nothing_is_made() {
     assert!(told.contains(&format!("LISTEN_ADDR: cannot listen on {address}")), "{told}");
     assert!(told.contains("in use"), "{told}");
     assert_eq!(folder.names(), ["seed.json"]);
+}
+
+/// It aborted: the log, the complaint about the log, and the complaint about that.
+#[test]
+fn a_log_that_nobody_takes_harms_nobody() {
+    let folder = Folder::new(&small_fleet(["spare".to_owned()]));
+    for log in ["2>/dev/full", "2>&-"] {
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let mut process = Settings::crud(&folder)
+            .with("LISTEN_ADDR", address.to_string())
+            .with("RUST_LOG", "debug")
+            .under(["sh", "-c", &format!("exec \"$@\" {log}"), "sh"].map(Into::into))
+            .spawn();
+        within(SOON, "an answer", || {
+            let answer = Connection::open(address).and_then(|mut it| it.exchange(&poll(POLLS[0]))).ok()?;
+            (answer.status == 200).then_some(())
+        });
+        for n in 0..20 {
+            let change = label("spare", "n", &format!("{}-{n}", log.len()), "a reason");
+            let answer =
+                Connection::open(address).and_then(|mut it| it.exchange(&change)).expect("an answer");
+            answer.expect(200);
+        }
+        assert_eq!(process.try_wait().expect("a process"), None, "it lives");
+        process.kill().expect("killed");
+        process.wait().expect("a status");
+    }
+}
+
+#[test]
+fn whoever_closes_their_side_after_a_request_still_gets_the_answer() {
+    let folder = Folder::new(&small_fleet([]));
+    let service = Settings::crud(&folder).start().ready();
+    let mut stream = TcpStream::connect(service.address).expect("it listens");
+    stream.write_all(&poll(POLLS[0])).expect("sent");
+    stream.shutdown(Shutdown::Write).expect("closed");
+    let mut answer = String::new();
+    stream.set_read_timeout(Some(SOON)).expect("set");
+    // It is an idle connection after that; what counts is there.
+    let mut bytes = [0; 4096];
+    while !answer.contains("{\"inputs\":[{") {
+        let count = stream.read(&mut bytes).expect("an answer");
+        assert!(count > 0, "nothing came but: {answer}");
+        answer.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
 }
