@@ -3,15 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The body of `POST /batch`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Batch {
-    /// All of them happen, or none.
-    pub operations: Vec<Operation>,
-}
-
-/// One of them. `kind` is spelt with underscores. Where `selector` is allowed in place of `id` or `cluster`, it selects clusters.
+/// One operation of `POST /batch`. `kind` is spelt with underscores. Where `selector` is allowed in place of `id` or `cluster`, it selects clusters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {

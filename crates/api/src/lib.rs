@@ -6,7 +6,7 @@ mod plan;
 mod problem;
 mod revision;
 
-pub use batch::{Batch, BatchAnswer, ChangedDocument, Operation, PatchType};
+pub use batch::{BatchAnswer, ChangedDocument, Operation, PatchType};
 pub use plan::{Change, Effect, Effects, FieldChange, Plan, Removal, Removals, Totals};
 pub use problem::{Problem, ProblemName, Violation};
 pub use revision::{Counts, DocumentChange, DocumentKey, DocumentVersion, Revision, RevisionDetail};

@@ -99,6 +99,11 @@ pub enum Diverged {
 }
 
 impl Commit {
+    /// How many bytes the bodies of its changes have.
+    pub fn body_bytes(&self) -> usize {
+        self.changes.iter().filter_map(Change::after).map(|body| body.as_str().len()).sum()
+    }
+
     /// The hash that the commit should have: over the one before, everything it says, and the state that it makes.
     pub fn expected_hash(&self) -> Hash {
         let Origin { commit, time, actor, reason, request } = &self.origin;

@@ -23,6 +23,22 @@ pub struct Query {
     pub limit: usize,
 }
 
+impl Query {
+    /// The newest commits, whatever they changed.
+    pub const fn newest(limit: usize) -> Self {
+        Self {
+            before: None,
+            revision: None,
+            actor: None,
+            kind: None,
+            id: None,
+            since: None,
+            until: None,
+            limit,
+        }
+    }
+}
+
 /// A commit without the bodies of what it changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {

@@ -83,12 +83,7 @@ impl Store {
         let mut commits: Vec<Commit> = Vec::new();
         let (mut next, mut bytes) = (after.revision.next(), 0);
         while let Some(commit) = self.commit(next) {
-            bytes += commit
-                .changes
-                .iter()
-                .filter_map(Change::after)
-                .map(|body| body.as_str().len())
-                .sum::<usize>();
+            bytes += commit.body_bytes();
             if !commits.is_empty() && (commits.len() >= budget.commits || bytes > budget.bytes) {
                 break;
             }

@@ -52,7 +52,9 @@ pub fn open(config: &Config) -> Result<Arc<dyn Ledger>, NotStarted> {
                 // A bad seed must not even leave an empty store behind.
                 first(config.seed.as_deref(), &config.policy)?;
             }
-            Ok(Arc::new(Sqlite::open(path, Access::Write)?))
+            let store = Sqlite::open(path, Access::Write)?;
+            info!(store = store.store_id(), file = %path.display(), "the store is open");
+            Ok(Arc::new(store))
         }
         Store::Sqlite(path) => Ok(Arc::new(Sqlite::open(path, Access::Read)?)),
     }

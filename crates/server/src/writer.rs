@@ -98,7 +98,6 @@ struct Job {
 }
 
 /// Takes changes to the writer.
-#[derive(Clone)]
 pub struct Writer {
     jobs: mpsc::Sender<Job>,
     failed: Arc<AtomicBool>,
@@ -187,8 +186,7 @@ impl Group {
                     removals: applied.removals,
                     warnings: applied.warnings,
                 };
-                bytes +=
-                    changes.iter().filter_map(|c| c.after()).map(|body| body.as_str().len()).sum::<usize>();
+                bytes += applied.commit.as_ref().map_or(0, Commit::body_bytes);
                 group.state = applied.next;
                 group.commits.extend(applied.commit);
                 written

@@ -18,7 +18,6 @@ pub(super) fn write(connection: &Connection, commit: &Commit) -> Result<(), Faul
 
 fn write_commit(connection: &Connection, commit: &Commit) -> Result<(), Fault> {
     let Commit { at, previous, state, origin, removals, changes } = commit;
-    let bytes: usize = changes.iter().filter_map(Change::after).map(|body| body.as_str().len()).sum();
     let mut statement = connection.prepare_cached(
         "INSERT INTO commits (revision, hash, previous, state, commit_id, time, actor, reason, request, \
          decommissions, each, ordinary, confirmed, changes, bytes) \
@@ -39,7 +38,7 @@ fn write_commit(connection: &Connection, commit: &Commit) -> Result<(), Fault> {
         removals.ordinary,
         removals.confirmed,
         size(changes.len()),
-        size(bytes),
+        size(commit.body_bytes()),
     ))?;
     Ok(())
 }

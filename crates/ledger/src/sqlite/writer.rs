@@ -32,8 +32,7 @@ const CHECKPOINT: usize = 4 << 20;
 
 /// About how many bytes a commit adds to the `-wal`: each of its changes touches a handful of pages.
 fn weight(commit: &Commit) -> usize {
-    let bodies = commit.changes.iter().map(|change| change.after().map_or(0, |body| 2 * body.as_str().len()));
-    bodies.map(|bytes| bytes + 16 * 1024).sum()
+    2 * commit.body_bytes() + commit.changes.len() * 16 * 1024
 }
 
 impl Writer {

@@ -1,7 +1,7 @@
 //! What a follower is promised: the whole fleet in one snapshot, then every commit, and never another history.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fleet::{Operation, Position, Revision, State};
@@ -100,29 +100,30 @@ pub(crate) async fn a_waiting_follower_is_told_of_an_append(store: Store) {
 pub(crate) async fn a_load_during_appends_is_always_one_snapshot(store: Store) {
     let (writer, reader) = (store.handle(), store.handle());
     let mut fleet = filled(&*writer, &["a"]).await;
-    let done = Arc::new(AtomicBool::new(false));
+    // Whoever writes goes on until somebody else has loaded some times in between.
+    let loads = Arc::new(AtomicUsize::new(0));
     let writing = tokio::spawn({
-        let done = done.clone();
+        let loads = loads.clone();
         async move {
-            for n in 0..60 {
+            let mut n = 0;
+            while n < 60 || loads.load(Ordering::SeqCst) < 5 {
                 let at = fleet.state.head();
                 let group = vec![fleet.label("a", &format!("{n}")), fleet.namespace(&format!("n{n}"))];
                 writer.append(at, group).await.expect("appended");
+                n += 1;
             }
-            done.store(true, Ordering::SeqCst);
             fleet
         }
     });
-    let (mut loads, mut last) = (0, Revision(0));
-    while !done.load(Ordering::SeqCst) {
+    let mut last = Revision(0);
+    while !writing.is_finished() {
         // A mixture of two moments would be `Corrupt`: the digest does not fit.
         let state = reader.load().await.expect("a verified fleet");
         assert!(state.head().revision >= last);
         last = state.head().revision;
-        loads += 1;
+        loads.fetch_add(1, Ordering::SeqCst);
     }
     let fleet = writing.await.expect("no panic");
-    assert!(loads > 0);
     assert_eq!(reader.load().await, Ok(fleet.state));
 }
 

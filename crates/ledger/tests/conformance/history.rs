@@ -7,16 +7,7 @@ use serde_json::json;
 use crate::Store;
 use crate::fixture::{ALL, Fleet, create, delete, label_namespace};
 
-const EVERYTHING: Query = Query {
-    before: None,
-    revision: None,
-    actor: None,
-    kind: None,
-    id: None,
-    since: None,
-    until: None,
-    limit: 100,
-};
+const EVERYTHING: Query = Query::newest(100);
 
 /// Revision 1: kinds. 2: alice makes namespaces a and b. 3: bob labels a. 4: alice deletes a. 5: bob makes component b. 6: alice
 /// makes a again. 7: bob changes namespace a and component b.

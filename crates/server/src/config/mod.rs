@@ -114,9 +114,8 @@ impl Config {
                 50,
             ),
         };
-        let any_port = SocketAddr::from(([127, 0, 0, 1], 8080));
-        let listen =
-            read(&mut problems, "LISTEN_ADDR", args.listen_addr.as_deref(), any_port, values::address);
+        let usual = SocketAddr::from(([127, 0, 0, 1], 8080));
+        let listen = read(&mut problems, "LISTEN_ADDR", args.listen_addr.as_deref(), usual, values::address);
         let metrics = read(&mut problems, "METRICS_ADDR", args.metrics_addr.as_deref(), None, |text| {
             values::address(text).map(Some)
         });

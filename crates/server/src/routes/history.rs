@@ -22,10 +22,6 @@ pub(super) fn routes(table: &mut Table) {
     table.add(MethodFilter::GET, "/{kind}/{id}/history", Access::Read, of_document);
 }
 
-fn any(limit: usize) -> Asked {
-    Asked { before: None, revision: None, actor: None, kind: None, id: None, since: None, until: None, limit }
-}
-
 fn body<T: Serialize>(value: &T) -> Answered<String> {
     serde_json::to_string(value).map_err(|error| Refusal::internal(error.to_string()))
 }
@@ -50,7 +46,7 @@ async fn revisions(call: Call) -> Answered {
         id: query.get("id").map(Id::from),
         since: query.time("since")?,
         until: query.time("until")?,
-        ..any(limit + 1)
+        ..Asked::newest(limit + 1)
     };
     let records = call.app.ledger.history(asked).await?;
     let (page, is_last) = paging::cut(records.iter().map(wire::revision), limit);
@@ -66,7 +62,7 @@ async fn revision(call: Call, Segments(n): Segments<String>) -> Answered {
     let (limit, offset) = (query.limit()?, query.offset("offset")?);
     let missing = || Refusal::missing(format!("there is no revision `{n}`"));
     let revision = Revision(query::digits(&n).ok_or_else(missing)?);
-    let found = call.app.ledger.history(Asked { revision: Some(revision), ..any(1) }).await?;
+    let found = call.app.ledger.history(Asked { revision: Some(revision), ..Asked::newest(1) }).await?;
     let record = found.first().ok_or_else(missing)?;
     let mut changes = Vec::new();
     for change in call.app.ledger.changes(revision, offset, limit).await? {
@@ -110,7 +106,7 @@ async fn of_document(call: Call, Segments((kind, id)): Segments<(String, String)
         before: query.revision("before")?,
         kind: Some(key.kind.clone()),
         id: Some(key.id.clone()),
-        ..any(limit + 1)
+        ..Asked::newest(limit + 1)
     };
     let records = call.app.ledger.history(asked).await?;
     if records.is_empty() && query.get("before").is_none() {

@@ -44,20 +44,7 @@ async fn a_store_that_has_held_something_ignores_the_seed_even_a_missing_one() {
     std::fs::remove_file(&file).expect("removed");
     let second = start::prepare(&ledger, &config(Mode::Crud, &file)).await.expect("it is not read");
     assert_eq!((first.head(), first.digest()), (second.head(), second.digest()));
-    assert_eq!(ledger.history(everything()).await.expect("history").len(), 1);
-}
-
-fn everything() -> ledger::Query {
-    ledger::Query {
-        before: None,
-        revision: None,
-        actor: None,
-        kind: None,
-        id: None,
-        since: None,
-        until: None,
-        limit: 10,
-    }
+    assert_eq!(ledger.history(ledger::Query::newest(10)).await.expect("history").len(), 1);
 }
 
 #[tokio::test]
