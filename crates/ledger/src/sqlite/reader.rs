@@ -108,10 +108,10 @@ impl Reader {
             None => self.reopen()?,
         };
         let answer = self.ask_all(&mut connection, question);
-        match answer {
-            // A connection that had trouble is not kept: the next attempt begins afresh, with nothing in its cache.
-            Err(Fault::Sql(_)) => {}
-            _ => self.open = Some(connection),
+        // A connection that had trouble is not kept: the next attempt begins afresh, with nothing in its cache, and with the `-wal`
+        // that is there by then. While files are moved back one by one, it may have opened one that belongs to another store.
+        if answer.is_ok() {
+            self.open = Some(connection);
         }
         Ok(answer?)
     }
