@@ -330,3 +330,49 @@ fn refuse(jobs: impl Iterator<Item = Job>, why: &str) {
         let _ = job.reply.send(Err(NotWritten::Unavailable(why.to_owned())));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fleet() -> Arc<State> {
+        let kinds = fleet::Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind)));
+        let applied = apply(&State::empty(), &Policy::default(), &request(kinds.collect()).transaction());
+        Arc::new(applied.expect("the kinds are good").next)
+    }
+
+    fn request(operations: Vec<Operation>) -> Request {
+        Request { operations, confirm: None, actor: "admin".into(), reason: None, request: "r".into() }
+    }
+
+    /// Each of them makes a namespace with about so many bytes.
+    fn jobs(number: usize, bytes: usize) -> VecDeque<Job> {
+        let job = |n: usize| {
+            let body = json!({"id": format!("n{n}"), "annotations": {"text": "x".repeat(bytes)}});
+            let create = Operation::Create { kind: "namespaces".into(), body, replace_decommissioned: false };
+            Job { transaction: request(vec![create]).transaction(), reply: oneshot::channel().0 }
+        };
+        (0..number).map(job).collect()
+    }
+
+    #[test]
+    fn a_group_is_bounded_by_its_number_and_by_its_bytes() {
+        let taken = |jobs: &VecDeque<Job>| {
+            let group = Group::decide(fleet(), &Policy::default(), jobs);
+            (group.outcomes.len(), group.commits.len(), group.size)
+        };
+        assert_eq!(taken(&jobs(300, 1)), (GROUP, GROUP, GROUP));
+        let some = GROUP_BYTES / 60_000 + 1;
+        assert_eq!(taken(&jobs(200, 60_000)), (some, some, some));
+    }
+
+    #[test]
+    fn each_of_a_group_is_decided_on_what_the_ones_before_it_leave() {
+        let twice: VecDeque<Job> = jobs(1, 1).into_iter().chain(jobs(1, 1)).collect();
+        let group = Group::decide(fleet(), &Policy::default(), &twice);
+        let outcomes: Vec<bool> = group.outcomes.iter().map(Result::is_ok).collect();
+        assert_eq!((outcomes, group.size), (vec![true, false], 1));
+    }
+}

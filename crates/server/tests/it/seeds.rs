@@ -63,6 +63,20 @@ async fn the_demo_fleet_is_a_good_seed() {
         (&demo["cluster_dns"], &demo["environment"]),
         (&json!("demo-cluster-01.k8s.example.com"), &json!("dev"))
     );
+    let components = api.get("/platform_components").await.expect(200).json();
+    let components = components.as_array().expect("a list");
+    let overrides = |member: &str| {
+        let references =
+            clusters.iter().filter_map(|cluster| cluster["platform_components"].as_array()).flatten();
+        references.filter(|reference| reference.get(member).is_some()).count()
+    };
+    assert!(overrides("oci_tag") >= 2, "a canary and a hotfix");
+    assert!(components.iter().any(|component| component["cluster_env_enabled"] == true), "overlays");
+    for delivery in ["helm", "kustomize"] {
+        let found = api.get(&format!("/platform_components?delivery={delivery}")).await.expect(200).json();
+        assert_ne!(found, json!([]), "{delivery}");
+    }
+    assert!(components.iter().any(|component| component["depends_on"].is_array()), "dependencies");
     for component in ["cert-manager", "traefik", "podinfo"] {
         api.get(&format!("/platform_components/{component}")).await.expect(200);
     }

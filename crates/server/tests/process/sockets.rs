@@ -120,3 +120,21 @@ fn slow_senders_are_cut_off_and_do_not_hurt_polls() {
     });
     assert_eq!(service.get("/revisions").expect(200).json().as_array().map(Vec::len), Some(1));
 }
+
+#[test]
+fn when_all_places_are_taken_others_wait_for_one_and_are_answered() {
+    let folder = Folder::new(&small_fleet([]));
+    let few_files = ["sh", "-c", "ulimit -n 160; exec \"$@\"", "sh"].map(Into::into);
+    let service = Settings::crud(&folder).under(few_files).start().ready();
+    // 160 less those that are kept for other things.
+    let idle: Vec<TcpStream> =
+        (0..32).map(|_| TcpStream::connect(service.address).expect("the kernel takes it")).collect();
+    let begun = Instant::now();
+    assert_eq!(service.poll(POLLS[0]).status, 200);
+    let waited = begun.elapsed();
+    assert!(waited > Duration::from_secs(5) && waited < Duration::from_secs(40), "{waited:?}");
+    let metrics = service.get("/metrics").expect(200).text();
+    let full = metrics.lines().find_map(|line| line.strip_prefix("flux_resourceset_connections_full_total "));
+    assert_ne!(full, Some("0"), "{metrics}");
+    drop(idle);
+}
