@@ -16,7 +16,7 @@ pub fn read(bytes: &[u8]) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Reads a value into a type; the error says where in it.
+/// Reads a value into a type, or says what is wrong with it.
 pub fn typed<T: for<'de> Deserialize<'de>>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }

@@ -1,6 +1,6 @@
 //! Lists in pages.
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
 /// How many items there are in all pages.
 pub const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
@@ -13,25 +13,14 @@ pub fn cut<T>(items: impl IntoIterator<Item = T>, limit: usize) -> (Vec<T>, bool
     (page, is_last)
 }
 
-/// The query of a page, to make the next page's from.
-pub struct PageOf(Vec<(String, String)>);
-
-impl PageOf {
-    /// From the query string of a request that was found right.
-    pub fn new(query: Option<&str>) -> Self {
-        Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
-    }
-
-    /// Says where the next page is: the same query, with some parameters set and others left out.
-    pub fn link_next(&self, headers: &mut HeaderMap, path: &str, set: &[(&str, &str)], without: &[&str]) {
-        let kept = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let kept =
-            kept.filter(|(name, _)| !without.contains(name) && set.iter().all(|(other, _)| other != name));
-        let query =
-            form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).extend_pairs(set).finish();
-        if let Ok(value) = HeaderValue::from_str(&format!("<{path}?{query}>; rel=\"next\"")) {
-            headers.insert(header::LINK, value);
-        }
+/// Says where the next page is: the same query, with some parameters set and others left out.
+pub fn link_next(headers: &mut HeaderMap, uri: &Uri, set: &[(&str, &str)], without: &[&str]) {
+    let query = uri.query().unwrap_or_default();
+    let kept = form_urlencoded::parse(query.as_bytes())
+        .filter(|(name, _)| !without.contains(&&**name) && set.iter().all(|(other, _)| other != name));
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).extend_pairs(set).finish();
+    if let Ok(value) = HeaderValue::from_str(&format!("<{}?{query}>; rel=\"next\"", uri.path())) {
+        headers.insert(header::LINK, value);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::query::Query;
 use crate::requests::RequestId;
 
 /// The largest body that is read.
-pub(super) const MAX_BODY: usize = 8 * 1024 * 1024;
+const MAX_BODY: usize = 8 * 1024 * 1024;
 /// How long a client may take to send one.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -38,6 +38,11 @@ impl Call {
     /// The query, of a route that has these parameters.
     pub(super) fn query(&self, known: &[&str]) -> Answered<Query> {
         Query::read(self.uri.query(), known)
+    }
+
+    /// A kind by its name in this API.
+    pub(super) fn kind(&self, name: &str) -> Answered<Arc<Kind>> {
+        kind_of(&*self.app.replica.serving()?, name)
     }
 
     /// A header as text.

@@ -10,7 +10,7 @@ use super::answer::json_body;
 use super::call::{Call, Content, Segments};
 use super::write::{self, DRY_RUN, deleted, no_body};
 use crate::identity::Access;
-use crate::paging::{self, PageOf};
+use crate::paging;
 use crate::problem::Answered;
 
 pub(super) fn routes(table: &mut Table) {
@@ -37,7 +37,7 @@ async fn list(call: Call) -> Answered {
     response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(all.len()));
     if let (false, Some(last)) = (is_last, page.last()) {
         let next = [("after", last.doc.dns.as_str())];
-        PageOf::new(call.uri.query()).link_next(response.headers_mut(), call.uri.path(), &next, &[]);
+        paging::link_next(response.headers_mut(), &call.uri, &next, &[]);
     }
     Ok(response)
 }

@@ -1,16 +1,16 @@
 //! Documents: list, create, read, replace, change, delete, and who uses them. One set of routes for every kind.
 
 use axum::routing::MethodFilter;
-use fleet::{CLUSTERS, Kind, Listing, Operation, ParameterType, QueryParameter, Selector, Target};
+use fleet::{CLUSTERS, Key, Kind, Listing, Operation, ParameterType, QueryParameter, Selector, Target};
 use http::{HeaderValue, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::answer::{document, json_body};
+use super::answer::{document, json_body, json_of};
 use super::call::{Call, Content, Segments, kind_of, no_document};
 use super::write::{self, DRY_RUN, Outcome, deleted, no_body};
 use super::{Table, flux};
 use crate::identity::Access;
-use crate::paging::{self, PageOf};
+use crate::paging;
 use crate::problem::{Answered, Refusal};
 
 pub(super) fn routes(table: &mut Table) {
@@ -76,7 +76,7 @@ async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
     response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(total));
     if let Some(last) = next {
         let after = [("after", &*last)];
-        PageOf::new(call.uri.query()).link_next(response.headers_mut(), call.uri.path(), &after, &["offset"]);
+        paging::link_next(response.headers_mut(), &call.uri, &after, &["offset"]);
     }
     Ok(response)
 }
@@ -102,33 +102,27 @@ fn possible(kind: &Kind, parameter: &QueryParameter, value: &str) -> Answered<()
 async fn create(call: Call, Segments(kind): Segments<String>, Content(body): Content) -> Answered {
     let query = call.query(&[DRY_RUN, "replace_decommissioned"])?;
     write::expects_nothing(&call, "what is created has no revision yet")?;
-    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    let kind = call.kind(&kind)?;
     let replace_decommissioned = query.switch("replace_decommissioned")?;
     let value = write::document(&call, &body)?;
     let id = value.get("id").and_then(|id| id.as_str()).unwrap_or_default().to_owned();
     let operation =
         Operation::Create { kind: kind.name().as_str().into(), body: value, replace_decommissioned };
-    match write::write(&call, &query, vec![operation], &body).await? {
-        Outcome::Tried(response) => Ok(response),
-        Outcome::Made(written) => {
-            let mut response = document(StatusCode::CREATED, &written.state, kind.name().as_str(), &id)?;
-            let location = format!("/{}/{}", kind.name(), utf8_percent_encode(&id, NON_ALPHANUMERIC));
-            if let Ok(location) = HeaderValue::from_str(&location.replace("%2D", "-")) {
-                response.headers_mut().insert(header::LOCATION, location);
-            }
-            Ok(write::made(response, &written))
-        }
+    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    let is_made = matches!(outcome, Outcome::Made(_));
+    let mut response = write::answered(outcome, StatusCode::CREATED, kind.name().as_str(), &id)?;
+    let location = format!("/{}/{}", kind.name(), utf8_percent_encode(&id, NON_ALPHANUMERIC));
+    if let (true, Ok(location)) = (is_made, HeaderValue::from_str(&location.replace("%2D", "-"))) {
+        response.headers_mut().insert(header::LOCATION, location);
     }
+    Ok(response)
 }
 
 async fn read(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
     call.query(&[])?;
     let state = call.app.replica.serving()?;
     let kind = kind_of(&state, &kind)?;
-    if state.body(kind.name().as_str(), &id).is_none() {
-        return Err(no_document(&kind, &id));
-    }
-    document(StatusCode::OK, &state, kind.name().as_str(), &id)
+    document(StatusCode::OK, &state, kind.name().as_str(), &id).ok_or_else(|| no_document(&kind, &id))
 }
 
 async fn replace(
@@ -137,14 +131,15 @@ async fn replace(
     Content(body): Content,
 ) -> Answered {
     let query = call.query(&[DRY_RUN])?;
-    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    let kind = call.kind(&kind)?;
     let operation = Operation::Put {
         kind: kind.name().as_str().into(),
         id: (&*id).into(),
         body: write::document(&call, &body)?,
         expect: write::expected(&call)?,
     };
-    changed(write::write(&call, &query, vec![operation], &body).await?, &kind, &id)
+    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    write::answered(outcome, StatusCode::OK, kind.name().as_str(), &id)
 }
 
 async fn change(
@@ -153,23 +148,14 @@ async fn change(
     Content(body): Content,
 ) -> Answered {
     let query = call.query(&[DRY_RUN])?;
-    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    let kind = call.kind(&kind)?;
     let operation = Operation::Patch {
         kind: kind.name().as_str().into(),
         target: Target::One { id: (&*id).into(), expect: write::expected(&call)? },
         patch: write::patch(&call, &body)?,
     };
-    changed(write::write(&call, &query, vec![operation], &body).await?, &kind, &id)
-}
-
-fn changed(outcome: Outcome, kind: &Kind, id: &str) -> Answered {
-    match outcome {
-        Outcome::Tried(response) => Ok(response),
-        Outcome::Made(written) => {
-            let response = document(StatusCode::OK, &written.state, kind.name().as_str(), id)?;
-            Ok(write::made(response, &written))
-        }
-    }
+    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    write::answered(outcome, StatusCode::OK, kind.name().as_str(), &id)
 }
 
 async fn delete(
@@ -178,7 +164,7 @@ async fn delete(
     Content(body): Content,
 ) -> Answered {
     let query = call.query(&[DRY_RUN])?;
-    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    let kind = call.kind(&kind)?;
     no_body(&body)?;
     let operation = Operation::Delete {
         kind: kind.name().as_str().into(),
@@ -195,7 +181,7 @@ async fn users(call: Call, Segments((kind, id)): Segments<(String, String)>) -> 
     if kind.name().as_str() == CLUSTERS {
         return Err(Refusal::missing("nothing refers to clusters"));
     }
-    if state.body(kind.name().as_str(), &id).is_none() {
+    if state.document_revision(&Key::new(kind.name().as_str(), &id)).is_none() {
         return Err(no_document(&kind, &id));
     }
     let after = query.get("after").map(ToOwned::to_owned);
@@ -207,12 +193,11 @@ async fn users(call: Call, Segments((kind, id)): Segments<(String, String)>) -> 
     let total = users.len();
     let rest = users.into_iter().filter(|id| after.as_ref().is_none_or(|after| id > after));
     let (page, is_last) = paging::cut(rest, limit);
-    let body = serde_json::to_string(&page).map_err(|error| Refusal::internal(error.to_string()))?;
-    let mut response = json_body(body);
+    let mut response = json_of(&page)?;
     response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(total));
     if let (false, Some(last)) = (is_last, page.last()) {
         let after = [("after", last.as_str())];
-        PageOf::new(call.uri.query()).link_next(response.headers_mut(), call.uri.path(), &after, &[]);
+        paging::link_next(response.headers_mut(), &call.uri, &after, &[]);
     }
     Ok(response)
 }

@@ -1,17 +1,17 @@
 //! The audit log: what was changed, by whom, when and why.
 
 use api::{DocumentChange, DocumentVersion, RevisionDetail};
+use axum::response::Response;
 use axum::routing::MethodFilter;
 use fleet::{Canonical, Id, Key, Revision};
 use ledger::Query as Asked;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::Table;
-use super::answer::json_body;
-use super::call::{Call, Segments, kind_of, no_document};
+use super::answer::json_of;
+use super::call::{Call, Segments, no_document};
 use crate::identity::Access;
-use crate::paging::{self, PageOf};
+use crate::paging;
 use crate::problem::{Answered, Refusal};
 use crate::query;
 use crate::wire;
@@ -22,18 +22,10 @@ pub(super) fn routes(table: &mut Table) {
     table.add(MethodFilter::GET, "/{kind}/{id}/history", Access::Read, of_document);
 }
 
-fn body<T: Serialize>(value: &T) -> Answered<String> {
-    serde_json::to_string(value).map_err(|error| Refusal::internal(error.to_string()))
-}
-
 /// The next page of something that is told newest first.
-fn link_older(call: &Call, response: &mut axum::response::Response, oldest: u64) {
-    PageOf::new(call.uri.query()).link_next(
-        response.headers_mut(),
-        call.uri.path(),
-        &[("before", &oldest.to_string())],
-        &[],
-    );
+fn link_older(call: &Call, response: &mut Response, oldest: u64) {
+    let before = [("before", &*oldest.to_string())];
+    paging::link_next(response.headers_mut(), &call.uri, &before, &[]);
 }
 
 async fn revisions(call: Call) -> Answered {
@@ -50,7 +42,7 @@ async fn revisions(call: Call) -> Answered {
     };
     let records = call.app.ledger.history(asked).await?;
     let (page, is_last) = paging::cut(records.iter().map(wire::revision), limit);
-    let mut response = json_body(body(&page)?);
+    let mut response = json_of(&page)?;
     if let (false, Some(last)) = (is_last, page.last()) {
         link_older(&call, &mut response, last.revision);
     }
@@ -74,14 +66,10 @@ async fn revision(call: Call, Segments(n): Segments<String>) -> Answered {
     }
     let told = offset.saturating_add(changes.len());
     let detail = RevisionDetail { revision: wire::revision(record), changes };
-    let mut response = json_body(body(&detail)?);
+    let mut response = json_of(&detail)?;
     if told < record.changes {
-        PageOf::new(call.uri.query()).link_next(
-            response.headers_mut(),
-            call.uri.path(),
-            &[("offset", &told.to_string())],
-            &[],
-        );
+        let offset = [("offset", &*told.to_string())];
+        paging::link_next(response.headers_mut(), &call.uri, &offset, &[]);
     }
     Ok(response)
 }
@@ -100,7 +88,7 @@ fn value(body: &Canonical) -> Value {
 async fn of_document(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
     let query = call.query(&["before", "limit"])?;
     let limit = query.limit()?;
-    let kind = kind_of(&*call.app.replica.serving()?, &kind)?;
+    let kind = call.kind(&kind)?;
     let key = Key::new(kind.name().as_str(), &id);
     let asked = Asked {
         before: query.revision("before")?,
@@ -121,7 +109,7 @@ async fn of_document(call: Call, Segments((kind, id)): Segments<(String, String)
         let after = after.as_ref().map(value);
         versions.push(DocumentVersion { revision, time, actor, reason, request_id, before, after });
     }
-    let mut response = json_body(body(&versions)?);
+    let mut response = json_of(&versions)?;
     if let (false, Some(last)) = (is_last, versions.last()) {
         link_older(&call, &mut response, last.revision);
     }

@@ -66,7 +66,7 @@ pub struct Route {
 
 /// The routes of a process, and the list of them.
 pub fn routes(app: &Arc<App>) -> (Router, Vec<Route>) {
-    let mut table = Table { app: app.clone(), router: Router::new(), routes: Vec::new() };
+    let mut table = Table::new(app);
     service::routes(&mut table);
     flux::routes(&mut table);
     if app.mode == Mode::Crud {
@@ -82,7 +82,7 @@ pub fn routes(app: &Arc<App>) -> (Router, Vec<Route>) {
 
 /// The metrics alone, for an address of their own.
 pub fn metrics_only(app: &Arc<App>) -> Router {
-    let mut table = Table { app: app.clone(), router: Router::new(), routes: Vec::new() };
+    let mut table = Table::new(app);
     service::metrics_route(&mut table);
     table.finish().0
 }
@@ -94,6 +94,10 @@ struct Table {
 }
 
 impl Table {
+    fn new(app: &Arc<App>) -> Self {
+        Self { app: app.clone(), router: Router::new(), routes: Vec::new() }
+    }
+
     fn add<H, T>(&mut self, method: MethodFilter, path: &'static str, access: Access, handler: H)
     where
         H: Handler<T, Arc<App>>,
@@ -111,9 +115,7 @@ impl Table {
         let route = on(method, handler).route_layer(middleware::from_fn_with_state(door, enter));
         self.router = std::mem::take(&mut self.router).route(path, route);
     }
-}
 
-impl Table {
     /// With answers to what is no route.
     fn finish(self) -> (Router, Vec<Route>) {
         let router = self

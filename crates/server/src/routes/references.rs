@@ -1,4 +1,4 @@
-//! One reference of a cluster: set it, change it, remove it, without touching the others.
+//! One reference of a cluster: set it, change it, remove it, without touching the others. The answer is the cluster.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use http::{StatusCode, header};
 use serde_json::Value;
 
 use super::Table;
-use super::answer::{document, etag};
-use super::call::{Call, Content, Segments, kind_of};
+use super::answer::etag;
+use super::call::{Call, Content, Segments};
 use super::write::{self, DRY_RUN, Outcome, deleted, no_body};
 use crate::identity::Access;
 use crate::problem::{Answered, Refusal};
@@ -30,7 +30,7 @@ fn target(call: &Call, cluster: &str) -> Answered<Target> {
 
 /// A kind that clusters refer to.
 fn referable(call: &Call, name: &str) -> Answered<Arc<Kind>> {
-    let kind = kind_of(&*call.app.replica.serving()?, name)?;
+    let kind = call.kind(name)?;
     if kind.name().as_str() == CLUSTERS {
         return Err(Refusal::missing("a cluster does not refer to clusters"));
     }
@@ -47,7 +47,8 @@ async fn set(call: Call, Segments((cluster, kind, id)): Segments<Place>, Content
         id: id.into(),
         overrides,
     };
-    finish(write::write(&call, &query, vec![operation], &body).await?, &cluster)
+    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    write::answered(outcome, StatusCode::OK, CLUSTERS, &cluster)
 }
 
 async fn change(
@@ -63,7 +64,8 @@ async fn change(
         id: id.into(),
         patch: write::patch(&call, &body)?,
     };
-    finish(write::write(&call, &query, vec![operation], &body).await?, &cluster)
+    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    write::answered(outcome, StatusCode::OK, CLUSTERS, &cluster)
 }
 
 async fn remove(
@@ -89,14 +91,4 @@ async fn remove(
         response.headers_mut().insert(header::ETAG, etag);
     }
     Ok(response)
-}
-
-/// The answer is the cluster.
-fn finish(outcome: Outcome, cluster: &str) -> Answered {
-    match outcome {
-        Outcome::Tried(response) => Ok(response),
-        Outcome::Made(written) => {
-            Ok(write::made(document(StatusCode::OK, &written.state, CLUSTERS, cluster)?, &written))
-        }
-    }
 }

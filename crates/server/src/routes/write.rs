@@ -10,7 +10,7 @@ use fleet::{Effects, Operation, Patch, RemovalsDigest, Revision, State};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
-use super::answer::json_body;
+use super::answer::{self, json_of};
 use super::call::Call;
 use super::curl::curl;
 use crate::json;
@@ -103,8 +103,7 @@ async fn tried(call: &Call, request: Request) -> Answered {
     let policy = call.app.policy;
     let plan = tokio::task::spawn_blocking(move || plan(&before, &policy, request)).await;
     let plan = plan.map_err(|error| Refusal::internal(format!("a dry run has panicked: {error}")))??;
-    let body = serde_json::to_string(&plan).map_err(|error| Refusal::internal(error.to_string()))?;
-    Ok(json_body(body))
+    json_of(&plan)
 }
 
 fn plan(before: &Arc<State>, policy: &fleet::Policy, request: Request) -> Answered<Plan> {
@@ -205,6 +204,18 @@ pub(super) fn made(mut response: Response, written: &Written) -> Response {
         }
     }
     response
+}
+
+/// The answer is the document, as a GET of it would be.
+pub(super) fn answered(outcome: Outcome, status: StatusCode, kind: &str, id: &str) -> Answered {
+    match outcome {
+        Outcome::Tried(response) => Ok(response),
+        Outcome::Made(written) => {
+            let not_there = || Refusal::internal(format!("`{kind}/{id}` was written and is not there"));
+            let response = answer::document(status, &written.state, kind, id).ok_or_else(not_there)?;
+            Ok(made(response, &written))
+        }
+    }
 }
 
 /// A body that is not looked at may have meant something.
