@@ -34,6 +34,13 @@ pub(crate) const FORMATS: &[Format] = &[
         test: label_key_of_any_case,
         wants: "a Kubernetes annotation key: `name` or `example.com/name`",
     },
+    Format { name: "free-label-key", test: free_label_key, wants: FREE_KEY },
+    Format { name: "free-annotation-key", test: free_annotation_key, wants: FREE_KEY },
+    Format {
+        name: "pod-security-version",
+        test: pod_security_version,
+        wants: "`latest`, or `v1.` and a number such as `v1.31`",
+    },
     Format {
         name: "source-url",
         test: source_url,
@@ -60,6 +67,12 @@ pub(crate) const FORMATS: &[Format] = &[
         wants: "a name that is not empty and has neither `<<` nor `>>` in it",
     },
 ];
+
+/// What the keys of labels and annotations have to be on an object that the Flux Operator makes.
+const FREE_KEY: &str = "free to use: Flux takes orders from keys under `fluxcd.controlplane.io` and `toolkit.fluxcd.io`, even to delete the object; leave it out, or choose another prefix. Only the annotation `fluxcd.controlplane.io/prune` may be set, to `disabled` or `enabled`";
+
+/// The one order that is a legitimate wish: with `disabled`, Flux keeps the object when its input is gone.
+const PRUNE: &str = "fluxcd.controlplane.io/prune";
 
 fn ends_alphanumeric(text: &str) -> bool {
     let alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
@@ -106,6 +119,37 @@ fn label_key_of_any_case(text: &str) -> bool {
 
 pub(crate) fn label_value(text: &str) -> bool {
     text.is_empty() || (text.len() <= 63 && ends_alphanumeric(text) && all(text, label_character))
+}
+
+/// Whether Flux takes orders from labels or annotations of this key, and so past the guard: with `reconcile: disabled` the operator
+/// deletes what it made, with `force: enabled` it deletes and makes anew what the API server refuses, at a wrong `copyFrom` or
+/// `checksumFrom` it stops the whole set. The others say whose an object is, or are orders to other parts of Flux.
+fn obeyed_by_flux(key: &str) -> bool {
+    let domains = ["fluxcd.controlplane.io", "toolkit.fluxcd.io"];
+    // Flux does not obey a prefix in capitals, which an annotation may have; whoever wrote it thinks that it does.
+    let prefix = key.split_once('/').map_or_else(String::new, |(prefix, _)| prefix.to_ascii_lowercase());
+    let within = |domain: &str| {
+        prefix.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    domains.into_iter().any(within)
+}
+
+fn free_label_key(text: &str) -> bool {
+    !obeyed_by_flux(text)
+}
+
+fn free_annotation_key(text: &str) -> bool {
+    text == PRUNE || !obeyed_by_flux(text)
+}
+
+/// What the admission of the API server takes as the version of a pod security level.
+fn pod_security_version(text: &str) -> bool {
+    let minor = |digits: &str| {
+        all(digits, |b| b.is_ascii_digit())
+            && (digits == "0" || !digits.starts_with('0'))
+            && digits.parse::<i64>().is_ok()
+    };
+    text == "latest" || text.strip_prefix("v1.").is_some_and(minor)
 }
 
 fn source_url(text: &str) -> bool {
@@ -195,14 +239,89 @@ mod tests {
 
     #[test]
     fn label_keys_and_values() {
+        let (longest, too_long) = ("v".repeat(63), "v".repeat(64));
+        let domain = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
+        let (longest_key, too_long_name) = (format!("{domain}/{longest}"), format!("example.com/{too_long}"));
+        let too_long_prefix = format!("{domain}c/a");
         table(
             label_key,
-            &["a", "A_b.c", "example.com/a"],
-            &["", "/a", "a/", "a/b/c", "Example.com/a", "-a", "a b"],
+            &["a", "A_b.c", "example.com/a", "example.com/A", &longest, &longest_key],
+            &[
+                "",
+                "/a",
+                "a/",
+                "a/b/c",
+                "Example.com/a",
+                "-a",
+                "a_",
+                "a b",
+                "ä",
+                "a_b/c",
+                &too_long,
+                &too_long_name,
+            ],
         );
-        table(label_key_of_any_case, &["Example.com/a"], &["exa mple.com/a"]);
-        let too_long = "v".repeat(64);
-        table(label_value, &["", "a", "1.2_3-x"], &["-a", "a-", "a/b", "a b", &too_long]);
+        table(label_key, &[], &[&too_long_prefix, "a\n", "example.com /a"]);
+        table(
+            label_key_of_any_case,
+            &["Example.com/a", "a", "Example.COM/A_b", &longest_key],
+            &["", "exa mple.com/a", "/a", "a/", "a/b/c", "-a", &too_long_name, &too_long_prefix],
+        );
+        table(
+            label_value,
+            &["", "a", "1.2_3-x", &longest],
+            &["-a", "a-", "a/b", "a b", "a\n", "ä", &too_long],
+        );
+    }
+
+    #[test]
+    fn keys_that_steer_flux_are_not_free() {
+        let obeyed = [
+            "fluxcd.controlplane.io/reconcile",
+            "fluxcd.controlplane.io/force",
+            "FluxCD.ControlPlane.io/prune",
+            "fluxcd.controlplane.io/pruned",
+            "resourceset.fluxcd.controlplane.io/name",
+            "toolkit.fluxcd.io/x",
+            "kustomize.toolkit.fluxcd.io/prune",
+        ];
+        let free = [
+            "team",
+            "fluxcd.controlplane.io",
+            "toolkit.fluxcd.io",
+            "example.com/fluxcd.controlplane.io",
+            "notfluxcd.controlplane.io/x",
+            "mytoolkit.fluxcd.io/x",
+            "fluxcd.controlplane.io.example.com/x",
+            "controlplane.io/x",
+            "fluxcd.io/x",
+        ];
+        table(free_label_key, &free, &obeyed);
+        table(free_label_key, &[], &[PRUNE]);
+        table(free_annotation_key, &free, &obeyed);
+        table(free_annotation_key, &[PRUNE], &[]);
+    }
+
+    #[test]
+    fn pod_security_versions() {
+        table(
+            pod_security_version,
+            &["latest", "v1.0", "v1.9", "v1.31", "v1.9223372036854775807"],
+            &[
+                "",
+                "v1",
+                "v1.",
+                "1.31",
+                "v2.0",
+                "v1.031",
+                "v1.00",
+                "v1.+1",
+                "v1.-1",
+                "v1.31.0",
+                "Latest",
+                "v1.9223372036854775808",
+            ],
+        );
     }
 
     #[test]
