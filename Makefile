@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run run-clean test tools unit fmt fmt-check clippy deny docs golden bench-core bench-service mutants
+.PHONY: help run run-clean test tools unit fmt fmt-check clippy deny docs golden e2e e2e-parts e2e-up e2e-down bench-core bench-service mutants
 
 # A step notes that it has passed, for .ci/run to see that none was left out.
 passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
@@ -9,7 +9,7 @@ passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
 help: ## show this help
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start the product with the demo fleet: http://127.0.0.1:8080 to manage it, :8081 for clusters to poll
 	@scripts/run
@@ -19,8 +19,9 @@ run-clean: ## forget the demo: its database and its tokens
 
 test: tools fmt-check clippy unit deny docs ## everything that has to pass before a commit
 
+# The loop is no part of `test`: it needs the parts, and has a target of its own.
 unit: ## run the tests of all crates
-	cargo test --workspace --locked
+	cargo test --workspace --exclude e2e --locked
 	$(passed)
 
 fmt: ## format the code
@@ -37,7 +38,7 @@ fmt-check: ## check the format
 	$(passed)
 
 clippy: ## lint, warnings are errors
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --exclude e2e --all-targets --locked -- -D warnings
 	$(passed)
 
 deny: ## check licenses, sources and banned dependencies
@@ -46,11 +47,29 @@ deny: ## check licenses, sources and banned dependencies
 
 docs: ## build the book (docs/book) and the API documentation (target/doc)
 	scripts/tool mdbook build docs
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --locked
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --exclude e2e --locked
 	$(passed)
 
 tools: ## install what test needs, in a cache outside the clone
 	@scripts/install-tools clippy rustfmt cargo-deny mdbook strace > /dev/null
+
+##@ The real loop: Kubernetes, the Flux Operator, our service (the first time builds them, about 25 minutes)
+
+e2e: e2e-parts ## follow every promise through the real loop (STORIES=changes for a part)
+	cargo clippy -p e2e --all-targets --locked -- -D warnings
+	cargo build -p server --locked
+	cargo test -p e2e --locked -- $(STORIES)
+	$(passed)
+
+e2e-parts: ## build Kubernetes, the Flux Operator and Flux's controllers, once, in a cache outside the clone
+	@e2e/parts/build > /dev/null
+
+e2e-up: e2e-parts ## leave the loop running to play with, and say how
+	cargo build -p server -p e2e --locked
+	@$${CARGO_TARGET_DIR:-target}/debug/e2e up
+
+e2e-down: ## end what e2e-up started
+	@$${CARGO_TARGET_DIR:-target}/debug/e2e down
 
 ##@ Now and then
 

@@ -72,7 +72,10 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 #[test]
 fn every_crate_has_a_row_here() {
     let manifest = text(&root().join("Cargo.toml"));
-    assert!(manifest.contains(r#"members = ["crates/*", "bench"]"#), "the workspace has other members");
+    assert!(
+        manifest.contains(r#"members = ["crates/*", "bench", "e2e"]"#),
+        "the workspace has other members"
+    );
     assert!(!manifest.contains("package = "), "the workspace gives a dependency another name");
     let crates = std::fs::read_dir(root().join("crates")).expect("our crates");
     let found: BTreeSet<String> =
@@ -88,6 +91,13 @@ fn dependencies_among_our_crates_have_one_direction() {
         let found: BTreeSet<String> = dependencies(folder).intersection(&ours).cloned().collect();
         assert_eq!(found, set(expected), "{folder}");
     }
+}
+
+#[test]
+fn the_loop_knows_the_service_by_its_http_contract_only() {
+    let names = OURS.iter().filter_map(|(folder, _)| folder.strip_prefix("crates/"));
+    let ours: BTreeSet<String> = names.chain(["bench"]).map(ToOwned::to_owned).collect();
+    assert_eq!(dependencies("e2e").intersection(&ours).cloned().collect::<BTreeSet<String>>(), set(&[]));
 }
 
 #[test]

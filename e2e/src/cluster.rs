@@ -1,0 +1,170 @@
+//! A cluster of the fleet: a control plane with Flux, and `cluster/` applied to it as the book tells a reader to.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::control_plane::ControlPlane;
+use crate::flux::Flux;
+use crate::kube::{Kind, Kube, Place};
+use crate::parts::{Parts, repository};
+use crate::wait::until;
+
+/// The kinds of the mission, each with a provider and a set of that name.
+pub const KINDS: [&str; 3] = ["platform-components", "namespaces", "rolebindings"];
+
+/// Who a cluster is.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub name: String,
+    pub dns: String,
+    pub environment: String,
+}
+
+impl Identity {
+    pub fn new(name: &str, environment: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            dns: format!("{name}.k8s.example.com"),
+            environment: environment.to_owned(),
+        }
+    }
+}
+
+/// What the bootstrap of a cluster says beside its identity.
+#[derive(Clone, Debug)]
+pub struct Bootstrap {
+    /// Where the service is.
+    pub api: String,
+    pub token: String,
+    /// The OCI artifact that holds `cluster/`.
+    pub plane: String,
+    /// The folder of it that is applied.
+    pub path: String,
+    /// Options of the sync.
+    pub components: Vec<String>,
+}
+
+/// A cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    pub identity: Identity,
+    pub kube: Kube,
+    pub flux: Flux,
+    plane: ControlPlane,
+    folder: PathBuf,
+}
+
+impl Cluster {
+    /// Starts its control plane and Flux. It follows nobody yet.
+    pub fn start(
+        parts: &Parts,
+        identity: Identity,
+        trusted: &Path,
+        folder: &Path,
+        logs: &Path,
+    ) -> Result<Self> {
+        std::fs::create_dir_all(logs)?;
+        let plane = ControlPlane::start(parts, folder, logs)?;
+        let flux = Flux::start(parts, &plane, trusted, folder, logs)?;
+        Ok(Self { identity, kube: plane.kube.clone(), flux, plane, folder: folder.to_owned() })
+    }
+
+    /// The manifests that connect it: `cluster/bootstrap/oci` with this cluster's values, by kustomize.
+    pub fn bootstrap_manifests(&self, bootstrap: &Bootstrap) -> Result<String> {
+        // Kustomize takes only what is below its own folder, or a relative path to another one.
+        let folder = self.folder.join("bootstrap");
+        std::fs::create_dir_all(&folder)?;
+        let base = folder.join("cluster");
+        if !base.exists() {
+            std::os::unix::fs::symlink(repository().join("cluster"), &base)?;
+        }
+        let patch = |kind: &str, patch: &Value| json!({"target": {"kind": kind}, "patch": patch.to_string()});
+        let kustomization = json!({
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": ["cluster/bootstrap/oci"],
+            "patches": [
+                patch("ConfigMap", &json!([
+                    {"op": "replace", "path": "/data/CLUSTER_NAME", "value": self.identity.name},
+                    {"op": "replace", "path": "/data/CLUSTER_DNS", "value": self.identity.dns},
+                    {"op": "replace", "path": "/data/ENVIRONMENT", "value": self.identity.environment},
+                    {"op": "replace", "path": "/data/INTERNAL_API_URL", "value": bootstrap.api},
+                ])),
+                patch("Secret", &json!([{"op": "replace", "path": "/stringData/token", "value": bootstrap.token}])),
+                patch("OCIRepository", &json!([{"op": "replace", "path": "/spec/url", "value": bootstrap.plane}])),
+                patch("Kustomization", &json!([
+                    {"op": "replace", "path": "/spec/path", "value": bootstrap.path},
+                    {"op": "replace", "path": "/spec/components", "value": bootstrap.components},
+                ])),
+            ],
+        });
+        std::fs::write(folder.join("kustomization.yaml"), kustomization.to_string())?;
+        self.kube.run(&["kustomize", &folder.display().to_string()])
+    }
+
+    /// Connects it.
+    pub fn connect(&self, bootstrap: &Bootstrap) -> Result<()> {
+        self.kube.apply(&self.bootstrap_manifests(bootstrap)?)?;
+        self.kube.reconcile(&Place::flux(Kind::OCI_REPOSITORY, "cluster-plane"))?;
+        self.kube.ready(&Place::flux(Kind::KUSTOMIZATION, "cluster-plane")).map(drop)
+    }
+
+    /// Its provider of a kind asks now; waits until it has taken the answer, and says the revision of it.
+    pub fn poll(&self, kind: &str) -> Result<String> {
+        let place = Place::flux(Kind::PROVIDER, kind);
+        self.kube.reconciled(&place)?;
+        let provider = self.kube.ready(&place)?;
+        let revision = provider["status"]["lastExportedRevision"].as_str().context("a revision")?;
+        Ok(revision.to_owned())
+    }
+
+    /// [`Cluster::poll`] of every kind.
+    pub fn poll_all(&self) -> Result<Vec<String>> {
+        KINDS.iter().map(|kind| self.poll(kind)).collect()
+    }
+
+    /// The set of a kind is applied as its provider has it now.
+    pub fn applied(&self, kind: &str) -> Result<Value> {
+        let place = Place::flux(Kind::RESOURCE_SET, kind);
+        self.kube.reconciled(&place)?;
+        self.kube.ready(&place)
+    }
+
+    /// Asks now for what changed in a kind, and has it applied.
+    pub fn follow(&self, kind: &str) -> Result<()> {
+        self.poll(kind)?;
+        self.applied(kind).map(drop)
+    }
+
+    /// What a set says it made.
+    pub fn inventory(&self, kind: &str) -> Result<Vec<String>> {
+        let set = self.kube.get(&Place::flux(Kind::RESOURCE_SET, kind))?;
+        let entries = set["status"]["inventory"]["entries"].as_array().cloned().unwrap_or_default();
+        Ok(entries.iter().filter_map(|entry| Some(entry["id"].as_str()?.to_owned())).collect())
+    }
+
+    /// A release is there, in this version, and its Deployment has so many pods Running.
+    pub fn runs(&self, component: &str, version: &str, replicas: usize) -> Result<()> {
+        self.kube.ready(&Place::flux(Kind::HELM_RELEASE, component))?;
+        until(&format!("{component} {version} runs {replicas} times"), || {
+            let deployment = self.kube.get(&Place::new(Kind::DEPLOYMENT, component, component))?;
+            let image =
+                deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
+            ensure!(image.ends_with(&format!(":{version}")), "its image is {image}");
+            let pods = self.kube.list(Kind::POD, Some(component))?;
+            let running = pods.iter().filter(|pod| {
+                pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null()
+            });
+            let running = running.filter(|pod| pod["spec"]["containers"][0]["image"] == image).count();
+            ensure!(running == replicas, "{running} of its pods run");
+            Ok(())
+        })
+    }
+
+    /// The memory of the control plane and of Flux, in MiB.
+    pub fn memory(&self) -> (u64, u64) {
+        (self.plane.memory(), self.flux.memory())
+    }
+}

@@ -1,0 +1,2 @@
+//! `e2e up` and `e2e down`.
+fn main() {}
