@@ -1,5 +1,6 @@
 //! A cluster of the fleet: a control plane with Flux, and `cluster/` applied to it as the book tells a reader to.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -7,12 +8,26 @@ use serde_json::{Value, json};
 
 use crate::control_plane::ControlPlane;
 use crate::flux::Flux;
-use crate::kube::{Kind, Kube, Place};
+use crate::kube::{Kind, Kube, Place, name, uid};
 use crate::parts::{Parts, repository};
 use crate::wait::until;
 
 /// The kinds of the mission, each with a provider and a set of that name.
 pub const KINDS: [&str; 3] = ["platform-components", "namespaces", "rolebindings"];
+
+/// What a plane and its components make.
+const MADE: [Kind; 10] = [
+    Kind::CLUSTER_ROLE_BINDING,
+    Kind::CONFIG_MAP,
+    Kind::DEPLOYMENT,
+    Kind::HELM_RELEASE,
+    Kind::HELM_REPOSITORY,
+    Kind::KUSTOMIZATION,
+    Kind::NAMESPACE,
+    Kind::OCI_REPOSITORY,
+    Kind::PROVIDER,
+    Kind::RESOURCE_SET,
+];
 
 /// Who a cluster is.
 #[derive(Clone, Debug)]
@@ -32,15 +47,23 @@ impl Identity {
     }
 }
 
+/// Where the plane comes from.
+#[derive(Clone, Debug)]
+pub enum Sync {
+    /// An OCI artifact that holds the content of `cluster/`.
+    Oci(String),
+    /// A Git repository that holds `cluster/`.
+    Git(String),
+}
+
 /// What the bootstrap of a cluster says beside its identity.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
     /// Where the service is.
     pub api: String,
     pub token: String,
-    /// The OCI artifact that holds `cluster/`.
-    pub plane: String,
-    /// The folder of it that is applied.
+    pub sync: Sync,
+    /// The folder of `cluster/` that is applied.
     pub path: String,
     /// Options of the sync.
     pub components: Vec<String>,
@@ -71,7 +94,7 @@ impl Cluster {
         Ok(Self { identity, kube: plane.kube.clone(), flux, plane, folder: folder.to_owned() })
     }
 
-    /// The manifests that connect it: `cluster/bootstrap/oci` with this cluster's values, by kustomize.
+    /// The manifests that connect it: a folder of `cluster/bootstrap` with this cluster's values, by kustomize.
     pub fn bootstrap_manifests(&self, bootstrap: &Bootstrap) -> Result<String> {
         // Kustomize takes only what is below its own folder, or a relative path to another one.
         let folder = self.folder.join("bootstrap");
@@ -80,22 +103,27 @@ impl Cluster {
         if !base.exists() {
             std::os::unix::fs::symlink(repository().join("cluster"), &base)?;
         }
-        let patch = |kind: &str, patch: &Value| json!({"target": {"kind": kind}, "patch": patch.to_string()});
+        let (bootstrap_folder, source, url, path) = match &bootstrap.sync {
+            Sync::Oci(url) => ("oci", "OCIRepository", url, format!("./{}", bootstrap.path)),
+            Sync::Git(url) => ("git", "GitRepository", url, format!("./cluster/{}", bootstrap.path)),
+        };
+        let patched =
+            |kind: &str, patch: &Value| json!({"target": {"kind": kind}, "patch": patch.to_string()});
         let kustomization = json!({
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
-            "resources": ["cluster/bootstrap/oci"],
+            "resources": [format!("cluster/bootstrap/{bootstrap_folder}")],
             "patches": [
-                patch("ConfigMap", &json!([
+                patched("ConfigMap", &json!([
                     {"op": "replace", "path": "/data/CLUSTER_NAME", "value": self.identity.name},
                     {"op": "replace", "path": "/data/CLUSTER_DNS", "value": self.identity.dns},
                     {"op": "replace", "path": "/data/ENVIRONMENT", "value": self.identity.environment},
                     {"op": "replace", "path": "/data/INTERNAL_API_URL", "value": bootstrap.api},
                 ])),
-                patch("Secret", &json!([{"op": "replace", "path": "/stringData/token", "value": bootstrap.token}])),
-                patch("OCIRepository", &json!([{"op": "replace", "path": "/spec/url", "value": bootstrap.plane}])),
-                patch("Kustomization", &json!([
-                    {"op": "replace", "path": "/spec/path", "value": bootstrap.path},
+                patched("Secret", &json!([{"op": "replace", "path": "/stringData/token", "value": bootstrap.token}])),
+                patched(source, &json!([{"op": "replace", "path": "/spec/url", "value": url}])),
+                patched("Kustomization", &json!([
+                    {"op": "replace", "path": "/spec/path", "value": path},
                     {"op": "replace", "path": "/spec/components", "value": bootstrap.components},
                 ])),
             ],
@@ -107,7 +135,6 @@ impl Cluster {
     /// Connects it.
     pub fn connect(&self, bootstrap: &Bootstrap) -> Result<()> {
         self.kube.apply(&self.bootstrap_manifests(bootstrap)?)?;
-        self.kube.reconcile(&Place::flux(Kind::OCI_REPOSITORY, "cluster-plane"))?;
         self.kube.ready(&Place::flux(Kind::KUSTOMIZATION, "cluster-plane")).map(drop)
     }
 
@@ -161,6 +188,31 @@ impl Cluster {
             ensure!(running == replicas, "{running} of its pods run");
             Ok(())
         })
+    }
+
+    /// Everything that is there, of every kind that the plane or its components make: path and uid.
+    pub fn everything(&self) -> Result<BTreeMap<String, String>> {
+        let mut all = BTreeMap::new();
+        for kind in MADE {
+            for object in self.kube.list(kind, None)? {
+                let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+                let leaving =
+                    if object["metadata"]["deletionTimestamp"].is_null() { "" } else { " (leaving)" };
+                all.insert(format!("{namespace}/{kind}/{}{leaving}", name(&object)), uid(&object).to_owned());
+            }
+        }
+        Ok(all)
+    }
+
+    /// Changes the sync, and waits until it is applied.
+    pub fn resync(&self, spec: &Value) -> Result<()> {
+        let place = Place::flux(Kind::KUSTOMIZATION, "cluster-plane");
+        self.kube.patch(&place, &json!({"spec": spec}))?;
+        if spec["suspend"] == true {
+            return Ok(());
+        }
+        self.kube.reconciled(&place)?;
+        self.kube.ready(&place).map(drop)
     }
 
     /// The memory of the control plane and of Flux, in MiB.

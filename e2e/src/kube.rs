@@ -59,6 +59,12 @@ impl Kind {
     }
 }
 
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.plural)
+    }
+}
+
 /// An object's place.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Place {
@@ -89,7 +95,7 @@ impl Place {
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.kind.plural, self.name)
+        write!(f, "{}/{}", self.kind, self.name)
     }
 }
 
@@ -144,6 +150,11 @@ impl Kube {
     /// Applies manifests, as a user would.
     pub fn apply(&self, manifests: &str) -> Result<String> {
         self.run_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], manifests)
+    }
+
+    /// Applies objects, as a user would a file of them.
+    pub fn apply_all(&self, objects: &[Value]) -> Result<String> {
+        self.apply(&objects.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n"))
     }
 
     fn url(&self, path: &str) -> String {
@@ -217,6 +228,17 @@ impl Kube {
                 );
             }
             Ok(object)
+        })
+    }
+
+    /// Asks Flux to look at an object now, and waits until it says that it cannot, and says this about it.
+    pub fn fails(&self, place: &Place, saying: &str) -> Result<()> {
+        self.reconcile(place)?;
+        until(&format!("{place} fails"), || {
+            let object = self.get(place)?;
+            let (status, message) = condition(&object, "Ready");
+            ensure!(status == "False" && message.contains(saying), "Ready is {status:?}: {message}");
+            Ok(())
         })
     }
 

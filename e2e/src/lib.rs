@@ -13,6 +13,7 @@ pub mod artifacts;
 pub mod cluster;
 pub mod control_plane;
 pub mod flux;
+pub mod git;
 pub mod kube;
 pub mod listener;
 pub mod parts;

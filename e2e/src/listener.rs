@@ -1,4 +1,5 @@
-//! A very small HTTP/1.1 server for what the loop needs beside it: a chart repository, a webhook, and a service that only ever fails.
+//! A very small HTTP/1.1 server for what the loop needs beside it: a chart repository, a Git repository, a webhook,
+//! and a service that only ever fails.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,10 +14,25 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-type Handler = dyn Fn(&Request) -> (u16, Vec<u8>) + Send + Sync;
+/// What it is told.
+#[derive(Clone, Debug)]
+pub struct Response {
+    pub status: u16,
+    pub media_type: &'static str,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// A status and nothing else.
+    pub fn status(status: u16) -> Self {
+        Self { status, media_type: "text/plain", body: Vec::new() }
+    }
+}
+
+type Handler = dyn Fn(&Request) -> Response + Send + Sync;
 
 /// Answers on a port of its own for as long as this process lives: one request a connection.
-pub fn serve(handler: impl Fn(&Request) -> (u16, Vec<u8>) + Send + Sync + 'static) -> Result<SocketAddr> {
+pub fn serve(handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let handler: Arc<Handler> = Arc::new(handler);
@@ -49,7 +65,12 @@ fn answer(mut socket: TcpStream, handler: &Handler) -> Result<()> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let (status, body) = handler(&Request { path, body });
-    write!(socket, "HTTP/1.1 {status} -\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
+    let Response { status, media_type, body } = handler(&Request { path, body });
+    write!(
+        socket,
+        "HTTP/1.1 {status} -\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n",
+        body.len()
+    )?;
+    write!(socket, "Connection: close\r\n\r\n")?;
     Ok(socket.write_all(&body)?)
 }

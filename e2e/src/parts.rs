@@ -30,6 +30,11 @@ impl Parts {
         self.0.join("crds").join(format!("{part}.yaml"))
     }
 
+    /// What the operator installs Flux from.
+    pub fn distribution(&self) -> PathBuf {
+        self.0.join("distribution")
+    }
+
     /// How KWOK lets nodes and pods live.
     pub fn stages(&self) -> PathBuf {
         self.0.join("stages.yaml")

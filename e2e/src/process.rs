@@ -40,9 +40,15 @@ impl Program {
 
     /// With a variable, in place of what it was.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+    pub fn with(self, name: &str, value: impl Into<String>) -> Self {
+        let mut this = self.without(name);
+        this.variables.push((name.to_owned(), value.into()));
+        this
+    }
+
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
         self.variables.retain(|(known, _)| known != name);
-        self.variables.push((name.to_owned(), value.into()));
         self
     }
 
@@ -111,7 +117,7 @@ impl Process {
     pub fn stop(mut self) -> Result<()> {
         self.signal(Signal::TERM);
         let name = self.program.name.clone();
-        within(Duration::from_secs(60), &format!("{name} ends"), || match self.child.try_wait()? {
+        within(Duration::from_mins(1), &format!("{name} ends"), || match self.child.try_wait()? {
             Some(_) => Ok(()),
             None => bail!("it runs"),
         })

@@ -116,6 +116,15 @@ impl Service {
         })
     }
 
+    /// The reader follows within a moment; a story that polls at once would get there first.
+    fn wait_until_read(&self, revision: u64) -> Result<()> {
+        until("the reader follows", || {
+            let standing: Value = self.client.get(format!("{}/ready", self.poll_url())).send()?.json()?;
+            ensure!(standing["revision"].as_u64() >= Some(revision), "{standing}");
+            Ok(())
+        })
+    }
+
     /// Ends both, as a deployment does.
     pub fn stop(&mut self) -> Result<()> {
         self.reader.take().into_iter().chain(self.crud.take()).try_for_each(Process::stop)
@@ -147,7 +156,7 @@ impl Service {
             .clone()
             .with("STORE_BACKEND", "memory")
             .with("SEED_FILE", file.display().to_string());
-        self.reader = Some(program.with("DATABASE_URL", "").start()?);
+        self.reader = Some(program.without("DATABASE_URL").start()?);
         self.wait_until_ready(&self.poll_url())
     }
 
@@ -178,7 +187,12 @@ impl Service {
         }
         let answer = request.send()?;
         let status = answer.status().as_u16();
+        let revision =
+            answer.headers().get("X-Revision").and_then(|revision| revision.to_str().ok()?.parse().ok());
         let text = answer.text()?;
+        if let (Some(revision), true) = (revision, self.reader.is_some()) {
+            self.wait_until_read(revision)?;
+        }
         let body = if text.is_empty() {
             Value::Null
         } else {
@@ -222,12 +236,20 @@ impl Service {
         Ok(Answer { status: answer.status().as_u16(), body: answer.json()? })
     }
 
-    /// What the reader tells Prometheus: the first sample whose line begins so.
-    pub fn metric(&self, begins: &str) -> Result<f64> {
+    /// What a cluster would be told now, byte for byte.
+    pub fn poll_text(&self, dns: &str, kind: &str) -> Result<String> {
+        let url = format!("{}/api/v2/flux/clusters/{dns}/{kind}", self.poll_url());
+        Ok(self.client.get(url).bearer_auth(CLUSTER_TOKEN).send()?.error_for_status()?.text()?)
+    }
+
+    /// What the reader tells Prometheus: the sum of a metric's samples whose labels contain this.
+    pub fn metric(&self, name: &str, labels: &str) -> Result<f64> {
         let text =
             self.client.get(format!("{}/metrics", self.poll_url())).send()?.error_for_status()?.text()?;
-        let lines = text.lines().filter(|line| line.starts_with(begins));
-        Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+        let samples = text.lines().filter_map(|line| line.rsplit_once(' '));
+        let samples =
+            samples.filter(|(series, _)| series.split('{').next() == Some(name) && series.contains(labels));
+        Ok(samples.filter_map(|(_, value)| value.parse::<f64>().ok()).sum())
     }
 
     /// The fleet as a seed: every document of every kind.

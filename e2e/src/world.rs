@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::artifacts;
-use crate::cluster::{Bootstrap, Cluster, Identity};
-use crate::listener;
+use crate::cluster::{Bootstrap, Cluster, Identity, Sync};
+use crate::listener::{self, Response};
 use crate::parts::{Parts, our_binary, repository};
 use crate::registry::{Content, Registry};
 use crate::service::{CLUSTER_TOKEN, Service};
@@ -33,10 +33,11 @@ pub struct World {
 }
 
 impl World {
-    /// Starts everything, and says how far it is.
-    pub fn start() -> Result<Self> {
+    /// Starts everything with its logs and data in a folder, and says how far it is.
+    pub fn start(folder: &Path) -> Result<Self> {
         let parts = Parts::build()?;
-        let folder = new_folder()?;
+        std::fs::create_dir_all(folder)?;
+        let folder = folder.canonicalize()?;
         let logs = folder.join("logs");
         std::fs::create_dir_all(&logs)?;
         let began = Instant::now();
@@ -68,10 +69,28 @@ impl World {
         Bootstrap {
             api: self.service.poll_url(),
             token: CLUSTER_TOKEN.to_owned(),
-            plane: self.registry.url(PLANE),
-            path: "./demo".to_owned(),
+            sync: Sync::Oci(self.registry.url(PLANE)),
+            path: "demo".to_owned(),
             components: Vec::new(),
         }
+    }
+
+    /// Ends all of it, and removes its data; its logs too, unless they are to be kept. Says where they are.
+    pub fn end(self, keep_logs: bool) -> Result<PathBuf> {
+        let folder = self.folder.clone();
+        drop(self);
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            match (path.is_dir(), keep_logs && path.ends_with("logs")) {
+                (_, true) => {}
+                (true, false) => std::fs::remove_dir_all(&path)?,
+                (false, false) => std::fs::remove_file(&path)?,
+            }
+        }
+        if !keep_logs {
+            std::fs::remove_dir(&folder)?;
+        }
+        Ok(folder.join("logs"))
     }
 
     /// Where logs and data of this run are.
@@ -80,13 +99,11 @@ impl World {
     }
 }
 
-/// A folder for this run beside what cargo builds.
-fn new_folder() -> Result<PathBuf> {
+/// A folder for the loop, beside what cargo builds.
+pub fn folder(name: &str) -> Result<PathBuf> {
     let binary = our_binary()?;
     let target = binary.parent().and_then(Path::parent).context("no folder to build in")?;
-    let folder = target.join("e2e").join(format!("run-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder.canonicalize()?)
+    Ok(target.join("e2e").join(name))
 }
 
 /// Charts, overlays and the plane, as they would be published.
@@ -130,8 +147,8 @@ fn chart_repository() -> Result<SocketAddr> {
         files.push((format!("/exporter-{version}.tgz"), artifacts::chart("exporter", version)?));
     }
     listener::serve(move |request| match files.iter().find(|(path, _)| *path == request.path) {
-        Some((_, content)) => (200, content.clone()),
-        None => (404, Vec::new()),
+        Some((_, content)) => Response { body: content.clone(), ..Response::status(200) },
+        None => Response::status(404),
     })
 }
 

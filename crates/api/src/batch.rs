@@ -11,6 +11,9 @@ pub enum Operation {
     Create {
         /// Its kind.
         kind: String,
+        /// Its id, if it is to be said here too: that of the document.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
         /// The document.
         body: Value,
         /// Whether a cluster may take the DNS name of a decommissioned one.

@@ -1,15 +1,24 @@
 //! From the identity to what runs.
 
-use anyhow::{Result, ensure};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use e2e::artifacts;
+use e2e::cluster::{Bootstrap, Sync};
+use e2e::git;
 use e2e::kube::{Kind, Place, name};
+use e2e::parts::repository;
+use e2e::registry::Content;
 use e2e::world::World;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Story;
 
 pub(crate) const STORIES: &[(&str, Story)] = &[
     ("boot::a_cluster_becomes_what_its_record_says_from_its_identity_alone", from_identity_alone),
     ("boot::another_identity_gets_another_state_from_the_same_service", another_identity),
+    ("boot::the_plane_may_come_from_git_as_well", from_git),
+    ("boot::a_flux_instance_brings_the_same_sync", flux_instance),
 ];
 
 fn from_identity_alone(world: &mut World) -> Result<()> {
@@ -60,4 +69,60 @@ fn another_identity(world: &mut World) -> Result<()> {
         "west has a namespace of east"
     );
     Ok(())
+}
+
+fn from_git(world: &mut World) -> Result<()> {
+    let west = &world.west;
+    let before = west.everything()?;
+    let url = git::serve(&world.folder().join("git"), &repository().join("cluster"), "cluster")?;
+    west.connect(&Bootstrap { sync: Sync::Git(url), ..world.bootstrap() })?;
+    let sync = west.kube.reconciled(&Place::flux(Kind::KUSTOMIZATION, "cluster-plane"))?;
+    let revision = sync["status"]["lastAppliedRevision"].as_str().unwrap_or_default();
+    ensure!(revision.starts_with("main@sha1:"), "{revision}");
+    west.poll_all()?;
+    let after = west.everything()?;
+    ensure!(before == after, "{:?}", crate::difference(&before, &after));
+    west.connect(&world.bootstrap())
+}
+
+/// Nothing here can run the containers that a FluxInstance installs; but its own operator builds what it would apply.
+fn flux_instance(world: &mut World) -> Result<()> {
+    let repository_of_flux = "flux-operator-manifests";
+    let distribution = artifacts::folder(&world.parts.distribution().canonicalize()?)?;
+    world.registry.push(repository_of_flux, "latest", Content::Folder, &distribution)?;
+    let west = &world.west;
+    let folder = repository().join("cluster/bootstrap/flux-instance");
+    let output = Command::new(world.parts.binary("flux-operator-cli"))
+        .args(["build", "instance", "-f"])
+        .arg(folder.join("flux-instance.yaml"))
+        .arg(format!("--distribution-artifact={}:latest", world.registry.url(repository_of_flux)))
+        .output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(output.stdout)?)?;
+    let find = |kind: &str, name: &str| {
+        let found =
+            objects.iter().find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
+        found.with_context(|| format!("it brings no {kind} {name}"))
+    };
+    let source = find("OCIRepository", "cluster-plane")?;
+    ensure!(source["spec"]["url"] == "oci://registry.example.com/platform/cluster-plane", "{source}");
+    // The same as by hand, but for what only differs in form.
+    let sync = &find("Kustomization", "cluster-plane")?["spec"];
+    let by_hand: Vec<Value> =
+        serde_saphyr::from_multiple(&std::fs::read_to_string(folder.join("../oci/sync.yaml"))?)?;
+    for field in ["path", "prune", "deletionPolicy", "retryInterval", "sourceRef", "postBuild"] {
+        ensure!(
+            sync[field] == by_hand[1]["spec"][field],
+            "{field}: {} is not {}",
+            sync[field],
+            by_hand[1]["spec"][field]
+        );
+    }
+    // An Alert may name the operator's own kinds, which `cluster/alerts` needs.
+    let alerts = find("CustomResourceDefinition", "alerts.notification.toolkit.fluxcd.io")?.to_string();
+    ensure!(alerts.contains("\"ResourceSetInputProvider\""), "an Alert cannot name a provider");
+    let manifests = west.kube.run(&["kustomize", &folder.display().to_string()])?;
+    west.kube
+        .run_with(&["apply", "--server-side", "--dry-run=server", "--force-conflicts", "-f", "-"], &manifests)
+        .map(drop)
 }

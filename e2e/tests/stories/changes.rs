@@ -41,10 +41,10 @@ fn patched_replica_count(world: &mut World) -> Result<()> {
         ensure!(deployment["spec"]["replicas"] == 3, "it has {}", deployment["spec"]["replicas"]);
         Ok(())
     })?;
-    eprintln!(
-        "e2e: figure: from PATCH (polled at once) to the changed Deployment: {:.1} s",
+    crate::figure(format!(
+        "from PATCH (polled at once) to the changed Deployment: {:.1} s",
         began.elapsed().as_secs_f32()
-    );
+    ));
     east.runs("podinfo", "1.0.0", 3)?;
     world.west.poll_all()?;
     world.west.runs("podinfo", "1.0.0", 2)

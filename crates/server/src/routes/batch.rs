@@ -84,7 +84,12 @@ fn operations(body: Value) -> Answered<Vec<Operation>> {
 fn convert(operation: api::Operation) -> Result<Operation, String> {
     use api::Operation as Wire;
     Ok(match operation {
-        Wire::Create { kind, body, replace_decommissioned } => {
+        Wire::Create { kind, id, body, replace_decommissioned } => {
+            if let Some(id) = id.filter(|id| body.get("id") != Some(&Value::from(id.as_str()))) {
+                return Err(format!(
+                    "`id` is `{id}`, and `/body/id` is not; leave `id` out, or say the same"
+                ));
+            }
             Operation::Create { kind: kind.into(), body, replace_decommissioned }
         }
         Wire::Put { kind, id, body, revision } => {

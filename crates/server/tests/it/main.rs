@@ -3,6 +3,7 @@
 mod access;
 mod api;
 mod boundaries;
+mod cluster_plane;
 mod documents;
 mod flux;
 mod guard;

@@ -39,6 +39,18 @@ async fn a_batch_is_one_revision_or_nothing() {
 }
 
 #[tokio::test]
+async fn a_create_in_a_batch_may_say_its_id_beside_the_body_but_no_other() {
+    let api = Api::crud().await;
+    let create = |id: &str| json!({"operations": [{"op": "create", "kind": "namespaces", "id": id, "body": {"id": "team-c"}}]});
+    let refused = api.call("POST", "/batch", &[], create("team-d")).await;
+    assert_eq!(refused.problem(), (422, "invalid".to_owned()));
+    let message = "`id` is `team-d`, and `/body/id` is not; leave `id` out, or say the same";
+    assert_eq!(refused.json()["violations"][0]["message"], message);
+    api.call("POST", "/batch", &[], create("team-c")).await.expect(200);
+    assert_eq!(api.get("/namespaces/team-c").await.status, 200);
+}
+
+#[tokio::test]
 async fn everything_that_cannot_be_read_in_a_batch_is_told_at_once() {
     let api = Api::crud().await;
     let body = json!({"operations": [

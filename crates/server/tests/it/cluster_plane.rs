@@ -1,0 +1,154 @@
+//! What must be so in `cluster/`, seen without a cluster. What it does on one is shown by `make e2e`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use fleet::{Kind, Shape};
+use serde_json::{Value, json};
+
+fn cluster() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cluster")
+}
+
+/// Every manifest: its file below `cluster/`, its text, its documents.
+fn manifests() -> Vec<(String, String, Vec<Value>)> {
+    fn visit(folder: &Path, found: &mut Vec<(String, String, Vec<Value>)>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                visit(&path, found);
+            } else {
+                let text = std::fs::read_to_string(&path).expect("a file");
+                let name = path.strip_prefix(cluster()).expect("below").display().to_string();
+                let documents =
+                    serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+                found.push((name, text, documents));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    visit(&cluster(), &mut found);
+    found
+}
+
+fn of_kind(kind: &str) -> Vec<(String, Value)> {
+    let all = manifests()
+        .into_iter()
+        .flat_map(|(name, _, documents)| documents.into_iter().map(move |document| (name.clone(), document)));
+    all.filter(|(_, document)| document["kind"] == kind).collect()
+}
+
+/// As the Flux routes spell the kinds that a cluster has.
+fn flux_kinds() -> BTreeSet<String> {
+    let kinds = Kind::shipped();
+    let kinds = kinds.iter().filter(|kind| kind.shape() != Shape::Cluster);
+    kinds.map(|kind| kind.name().as_str().replace('_', "-")).collect()
+}
+
+#[test]
+fn every_shipped_kind_has_a_provider_and_a_set_of_its_name() {
+    for (folder, kind) in [("providers/", "ResourceSetInputProvider"), ("resourcesets/", "ResourceSet")] {
+        let found = of_kind(kind).into_iter().filter(|(file, _)| file.starts_with(folder));
+        let names: BTreeSet<String> =
+            found.filter_map(|(_, object)| Some(object["metadata"]["name"].as_str()?.to_owned())).collect();
+        assert_eq!(names, flux_kinds(), "{folder}");
+    }
+}
+
+#[test]
+fn providers_ask_for_all_inputs_with_a_credential_over_tls() {
+    let providers = of_kind("ResourceSetInputProvider");
+    assert_eq!(providers.len(), flux_kinds().len() + 1);
+    for (file, provider) in providers {
+        let spec = &provider["spec"];
+        assert_eq!(spec["type"], "ExternalService", "{file}");
+        assert_eq!(spec["filter"]["limit"], fleet::MAX_INPUTS, "{file}");
+        assert_eq!(spec["secretRef"]["name"], "flux-resourceset", "{file}");
+        assert!(spec["insecure"].is_null(), "{file}");
+        let url = spec["url"].as_str().expect("a URL");
+        let name = provider["metadata"]["name"].as_str().expect("a name");
+        let path = if name == "clusters" { String::new() } else { format!("/${{CLUSTER_DNS}}/{name}") };
+        assert_eq!(url, format!("${{INTERNAL_API_URL}}/api/v2/flux/clusters{path}"), "{file}");
+        assert_eq!(
+            provider["metadata"]["annotations"]["fluxcd.controlplane.io/reconcileEvery"], "5m",
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn plain_http_is_for_the_demo_only() {
+    let insecure = manifests().into_iter().filter(|(_, text, _)| text.contains("insecure"));
+    assert_eq!(insecure.map(|(file, _, _)| file).collect::<Vec<_>>(), ["demo/kustomization.yaml"]);
+}
+
+#[test]
+fn no_set_believes_a_provider_that_has_never_been_answered() {
+    let sets = of_kind("ResourceSet");
+    assert_eq!(sets.len(), flux_kinds().len() + 1);
+    for (file, set) in sets {
+        let name = &set["metadata"]["name"];
+        let dependency = json!([{
+            "apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider", "name": name, "namespace": "flux-system",
+            "ready": true, "readyExpr": "has(status.lastExportedRevision)",
+        }]);
+        assert_eq!(set["spec"]["dependsOn"], dependency, "{file}");
+        let inputs = json!([{"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider", "name": name}]);
+        assert_eq!(set["spec"]["inputsFrom"], inputs, "{file}");
+    }
+}
+
+#[test]
+fn an_artifact_that_lacks_a_set_or_a_provider_deletes_nothing() {
+    for (file, object) in of_kind("ResourceSet").into_iter().chain(of_kind("ResourceSetInputProvider")) {
+        assert_eq!(
+            object["metadata"]["annotations"]["kustomize.toolkit.fluxcd.io/prune"], "disabled",
+            "{file}"
+        );
+    }
+    let syncs =
+        of_kind("Kustomization").into_iter().filter(|(_, object)| object["spec"]["sourceRef"].is_object());
+    for (file, sync) in syncs {
+        assert_eq!(sync["spec"]["deletionPolicy"], "Orphan", "{file}");
+    }
+}
+
+#[test]
+fn every_value_of_a_template_goes_through_json() {
+    for (file, set) in of_kind("ResourceSet") {
+        let template = set["spec"]["resourcesTemplate"].as_str().expect("a template");
+        assert_eq!(
+            set["metadata"]["annotations"]["kustomize.toolkit.fluxcd.io/substitute"], "disabled",
+            "{file}"
+        );
+        let actions = template
+            .split("<<")
+            .skip(1)
+            .map(|rest| rest.split(">>").next().unwrap_or_default().trim_matches(['-', ' ']));
+        for action in actions {
+            let control = ["if ", "else", "end", "range ", "$"].iter().any(|word| action.starts_with(word))
+                && !action.contains('|');
+            assert!(control || action.ends_with("| toJson"), "{file}: << {action} >>");
+            assert!(!control || !action.starts_with('$') || action.contains(":="), "{file}: << {action} >>");
+        }
+    }
+}
+
+#[test]
+fn only_the_identity_is_substituted() {
+    for (file, text, _) in manifests() {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        for name in lines.flat_map(|line| {
+            line.split("${").skip(1).map(|rest| rest.split('}').next().unwrap_or_default().to_owned())
+        }) {
+            assert!(
+                ["CLUSTER_NAME", "CLUSTER_DNS", "ENVIRONMENT", "INTERNAL_API_URL"].contains(&name.as_str()),
+                "{file}: ${{{name}}}"
+            );
+        }
+    }
+    let identity = of_kind("ConfigMap");
+    let keys: BTreeSet<&str> =
+        identity[0].1["data"].as_object().expect("an identity").keys().map(String::as_str).collect();
+    assert_eq!(keys, BTreeSet::from(["CLUSTER_NAME", "CLUSTER_DNS", "ENVIRONMENT", "INTERNAL_API_URL"]));
+}

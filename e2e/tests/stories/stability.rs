@@ -1,0 +1,81 @@
+//! The same documents are the same answer: nothing is reconciled because of us.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use e2e::kube::{Kind, Place};
+use e2e::wait::until;
+use e2e::world::World;
+use serde_json::json;
+
+use crate::Story;
+
+pub(crate) const STORIES: &[(&str, Story)] = &[
+    ("stability::a_restart_or_another_store_changes_no_revision", same_revisions),
+    ("stability::connections_stay_flat_over_500_polls", flat_connections),
+];
+
+fn same_revisions(world: &mut World) -> Result<()> {
+    let before = (world.east.poll_all()?, world.west.poll_all()?);
+    let documents = world.service.export()?;
+    let same = |world: &World, what: &str| -> Result<()> {
+        let after = (world.east.poll_all()?, world.west.poll_all()?);
+        ensure!(before == after, "{what} changed {before:?} to {after:?}");
+        Ok(())
+    };
+    world.service.stop()?;
+    world.service.resume()?;
+    same(world, "a restart")?;
+    world.service.kill()?;
+    world.service.resume()?;
+    same(world, "kill -9")?;
+    world.service.serve_from_memory(&documents)?;
+    same(world, "the memory store")?;
+    world.service.stop()?;
+    world.service.resume()
+}
+
+fn flat_connections(world: &mut World) -> Result<()> {
+    const POLLERS: usize = 25;
+    const POLLS: f64 = 500.0;
+    let (east, service) = (&world.east, &world.service);
+    let place = |n: usize| Place::flux(Kind::PROVIDER, &format!("poller-{n}"));
+    let polls = || service.metric("flux_resourceset_http_requests_total", "/api/v2/flux/");
+    let connections = || service.metric("flux_resourceset_connections", "");
+    let (polls_before, connections_before) = (polls()?, connections()?);
+    let poller = |n: usize| {
+        json!({
+            "apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider",
+            "metadata": {
+                "name": format!("poller-{n}"), "namespace": "flux-system",
+                "annotations": {"fluxcd.controlplane.io/reconcileEvery": "1s"},
+            },
+            "spec": {
+                "type": "ExternalService", "insecure": true, "secretRef": {"name": "flux-resourceset"},
+                "url": format!("{}/api/v2/flux/clusters/east.k8s.example.com/namespaces", service.poll_url()),
+            },
+        })
+    };
+    east.kube.apply_all(&(0..POLLERS).map(poller).collect::<Vec<_>>())?;
+    let began = Instant::now();
+    let mut most: f64 = 0.0;
+    until("the operator has polled 500 times", || {
+        most = most.max(connections()?);
+        let polls = polls()? - polls_before;
+        ensure!(polls >= POLLS, "{polls} polls");
+        Ok(())
+    })?;
+    crate::figure(format!(
+        "500 polls in {:.0} s, at most {most} connections open",
+        began.elapsed().as_secs_f32()
+    ));
+    for n in 0..POLLERS {
+        east.kube.delete(&place(n))?;
+    }
+    // Go would keep each of them for 90 seconds.
+    ensure!(most <= connections_before + 15.0, "{most} connections were open, {connections_before} before");
+    std::thread::sleep(Duration::from_secs(1));
+    let after = connections()?;
+    ensure!(after <= connections_before + 2.0, "{after} connections are open, {connections_before} before");
+    Ok(())
+}
