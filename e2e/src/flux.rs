@@ -55,8 +55,7 @@ impl Flux {
                 .arguments([format!("--metrics-addr={metrics}"), format!("--health-addr=127.0.0.1:{health}")])
                 .arguments(["--enable-leader-election=false", "--log-level=info"])
                 .with("KUBECONFIG", &kubeconfig)
-                .with("RUNTIME_NAMESPACE", FLUX)
-                .with("SSL_CERT_FILE", trusted.display().to_string());
+                .with("RUNTIME_NAMESPACE", FLUX);
             Ok((program, metrics))
         };
         let watching = |name: &str| -> Result<Program> {
@@ -67,7 +66,8 @@ impl Flux {
         };
         let storage = format!("127.0.0.1:{storage}");
         let events_arguments = [format!("--events-addr=http://{events}/")];
-        let source = watching("source-controller")?.arguments(events_arguments.clone()).arguments([
+        let source = watching("source-controller")?.with("SSL_CERT_FILE", trusted.display().to_string());
+        let source = source.arguments(events_arguments.clone()).arguments([
             format!("--storage-path={}", folder.join("artifacts").display()),
             format!("--storage-addr={storage}"),
             format!("--storage-adv-addr={storage}"),

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-/// How long something may take that takes seconds. The machine may be busy.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+/// How long something may take that takes seconds. The machine may be busy, and the operator waits for a minute now and then.
+pub const PATIENCE: Duration = Duration::from_mins(3);
 
 /// Asks until `seen` is `Ok`, for at most `limit`. An error says what was seen instead.
 pub fn within<T>(limit: Duration, what: &str, mut seen: impl FnMut() -> Result<T>) -> Result<T> {

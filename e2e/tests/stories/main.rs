@@ -25,6 +25,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// A story in the world.
 type Story = fn(&mut World) -> Result<()>;
 
+/// A story that needs no world.
+type Offline = fn() -> Result<()>;
+
 /// In the order in which they run: each leaves the two clusters as the next one expects them.
 const STORIES: &[&[(&str, Story)]] = &[
     boot::STORIES,
@@ -78,8 +81,10 @@ fn main() -> ExitCode {
     // One after another, in this thread: they share the world, and its processes end with the thread that started them.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     let world = Shared::default();
-    let (name, offline) = poison::OFFLINE;
-    let mut trials = vec![Trial::test(name, move || offline().map_err(|error| format!("{error:#}").into()))];
+    let mut trials = Vec::new();
+    for (name, story) in [poison::OFFLINE, options::OFFLINE] {
+        trials.push(Trial::test(name, move || story().map_err(|error| format!("{error:#}").into())));
+    }
     for (name, story) in STORIES.iter().copied().flatten() {
         let world = world.clone();
         trials.push(Trial::test(*name, move || in_the_world(&world, *story)));

@@ -1,16 +1,18 @@
 //! The options of the plane: TLS with a CA of one's own, Basic authentication, alerts.
 
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use e2e::kube::{Kind, Place};
 use e2e::listener::{self, Response};
+use e2e::parts::repository;
 use e2e::service::CLUSTER_TOKEN;
 use e2e::wait::until;
 use e2e::world::World;
 use serde_json::{Value, json};
 
-use crate::{Story, difference};
+use crate::{Offline, Story, difference};
 
 pub(crate) const STORIES: &[(&str, Story)] = &[
     ("options::the_plain_plane_polls_over_tls_with_a_ca_of_its_own", tls),
@@ -18,6 +20,10 @@ pub(crate) const STORIES: &[(&str, Story)] = &[
     ("options::an_alert_names_the_cluster_and_the_provider_that_fails", alert),
     ("options::the_rules_for_prometheus_are_about_what_the_operator_measures", measured),
 ];
+
+/// Without a world: Prometheus' own tool tries the rules.
+pub(crate) const OFFLINE: (&str, Offline) =
+    ("options::the_rules_for_prometheus_fire_when_they_should", firing);
 
 fn tls(world: &mut World) -> Result<()> {
     let west = &world.west;
@@ -132,12 +138,68 @@ fn alert(world: &mut World) -> Result<()> {
     west.kube.delete(&Place::flux(Kind::KUSTOMIZATION, "alerts"))
 }
 
+/// What Prometheus would be given.
+fn rules() -> Result<Value> {
+    let file = repository().join("cluster/alerts/prometheus/rules.yaml");
+    let mut rules: Value = serde_saphyr::from_str(&std::fs::read_to_string(file)?)?;
+    Ok(rules["spec"].take())
+}
+
+fn firing() -> Result<()> {
+    let (providers, sets) = ("flux_resourcesetinputprovider_info", "flux_resourceset_info");
+    let series = |metric: &str, name: &str, ready: &str| {
+        let labels =
+            format!(r#"exported_namespace="flux-system",name="{name}",ready="{ready}",suspended="False""#);
+        json!({"series": format!("{metric}{{{labels}}}"), "values": "1x60"})
+    };
+    let expected = |alert: &str, time: &str, names: &[&str]| -> Result<Value> {
+        let rules = rules()?;
+        let rules = rules["groups"][0]["rules"].as_array().context("rules")?;
+        let rule = rules.iter().find(|rule| rule["alert"] == alert).context("a rule")?;
+        let alerts = names.iter().map(|name| {
+            let text = |field: &str| {
+                rule["annotations"][field].as_str().map(|text| text.replace("{{ $labels.name }}", name))
+            };
+            json!({
+                "exp_labels": {"severity": "warning", "exported_namespace": "flux-system", "name": name},
+                "exp_annotations": {"summary": text("summary"), "description": text("description")},
+            })
+        });
+        Ok(json!({"alertname": alert, "eval_time": time, "exp_alerts": alerts.collect::<Vec<_>>()}))
+    };
+    let test = json!({
+        "rule_files": ["rules.yaml"],
+        "tests": [{
+            "interval": "1m",
+            "input_series": [
+                series(providers, "namespaces", "False"),
+                series(providers, "rolebindings", "True"),
+                series(sets, "namespaces", "True"),
+                series(sets, "platform-components", "Unknown"),
+            ],
+            "alert_rule_test": [
+                expected("FleetProviderNotReady", "10m", &[])?,
+                expected("FleetProviderNotReady", "30m", &["namespaces"])?,
+                expected("FleetResourceSetNotReady", "30m", &["platform-components"])?,
+                expected("FleetResourceSetMissing", "30m", &["rolebindings"])?,
+            ],
+        }],
+    });
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("rules.yaml"), rules()?.to_string())?;
+    let file = folder.path().join("test.yaml");
+    std::fs::write(&file, test.to_string())?;
+    let tool = repository().join("scripts/tool");
+    let output = Command::new(tool).args(["promtool", "test", "rules"]).arg(file).output()?;
+    let said = [output.stdout, output.stderr].concat();
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+    Ok(())
+}
+
 fn measured(world: &mut World) -> Result<()> {
     let metrics = world.west.flux.operator_metrics()?;
-    let rules: Value = serde_saphyr::from_str(&std::fs::read_to_string(
-        e2e::parts::repository().join("cluster/alerts/prometheus/rules.yaml"),
-    )?)?;
-    let rules = rules["spec"]["groups"][0]["rules"].as_array().context("rules")?;
+    let rules = rules()?;
+    let rules = rules["groups"][0]["rules"].as_array().context("rules")?;
     ensure!(rules.len() == 3, "{rules:?}");
     for rule in rules {
         let expression = rule["expr"].as_str().context("an expression")?;

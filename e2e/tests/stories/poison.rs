@@ -11,14 +11,14 @@ use e2e::world::World;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::Story;
 use crate::nasty::Nasty;
+use crate::{Offline, Story};
 
 pub(crate) const STORIES: &[(&str, Story)] =
     &[("poison::nasty_documents_are_applied_by_the_real_api_server_as_written", applied)];
 
 /// Without a world: the operator's own command renders our sets.
-pub(crate) const OFFLINE: (&str, fn() -> Result<()>) =
+pub(crate) const OFFLINE: (&str, Offline) =
     ("poison::what_apply_accepts_is_rendered_exactly", rendered_exactly);
 
 /// What kubectl marks an object with, and what nobody else would.
