@@ -89,8 +89,11 @@ impl ControlPlane {
             format!("--port={proxy}"),
         ]);
 
-        let kube =
-            Kube::new(&parts.binary("kubectl"), Path::new(&kubeconfig), &format!("http://127.0.0.1:{proxy}"));
+        let kube = Kube::new(
+            &parts.binary("kubectl"),
+            Path::new(&kubeconfig),
+            &format!("http://127.0.0.1:{proxy}"),
+        )?;
         let mut plane = Self { kube, processes: vec![etcd.start()?, api_server.start()?] };
         plane.wait_for("the API server answers", |kube| kube.run(&["get", "--raw", "/readyz"]).map(drop))?;
         for program in [manager, scheduler, kwok, proxy_program] {

@@ -110,13 +110,15 @@ pub struct Kube {
 
 impl Kube {
     /// `proxy` is the address of a `kubectl proxy`.
-    pub fn new(kubectl: &Path, kubeconfig: &Path, proxy: &str) -> Self {
-        Self {
+    pub fn new(kubectl: &Path, kubeconfig: &Path, proxy: &str) -> Result<Self> {
+        // With a name of its own: what kubectl has set, Flux takes over.
+        let client = Client::builder().user_agent("e2e").build()?;
+        Ok(Self {
             kubectl: kubectl.to_owned(),
             kubeconfig: kubeconfig.to_owned(),
             proxy: proxy.to_owned(),
-            client: Client::new(),
-        }
+            client,
+        })
     }
 
     pub fn kubeconfig(&self) -> &Path {

@@ -110,7 +110,7 @@ fn flux_instance(world: &mut World) -> Result<()> {
     let sync = &find("Kustomization", "cluster-plane")?["spec"];
     let by_hand: Vec<Value> =
         serde_saphyr::from_multiple(&std::fs::read_to_string(folder.join("../oci/sync.yaml"))?)?;
-    for field in ["path", "prune", "deletionPolicy", "retryInterval", "sourceRef", "postBuild"] {
+    for field in ["path", "prune", "deletionPolicy", "retryInterval", "timeout", "sourceRef", "postBuild"] {
         ensure!(
             sync[field] == by_hand[1]["spec"][field],
             "{field}: {} is not {}",

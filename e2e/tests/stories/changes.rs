@@ -18,6 +18,7 @@ pub(crate) const STORIES: &[(&str, Story)] = &[
     ("changes::a_canary_reaches_one_cluster", canary),
     ("changes::a_hotfix_tag_reaches_one_component_of_one_cluster", hotfix),
     ("changes::a_chart_of_an_https_repository_is_upgraded_and_latest_is_the_newest", https_chart),
+    ("changes::a_chart_of_another_name_is_an_upgrade_and_no_new_release", other_chart),
     ("changes::a_disabled_component_is_uninstalled_and_an_enabled_one_comes_back", disable_and_enable),
     ("changes::namespaces_are_assigned_changed_and_unassigned", namespaces),
     ("changes::rolebindings_are_assigned_unassigned_and_change_their_role", rolebindings),
@@ -160,6 +161,29 @@ fn https_chart(world: &mut World) -> Result<()> {
     service.patch("/platform_components/exporter", &json!({"oci_tag": "latest"}))?;
     east.follow("platform-components")?;
     east.runs("exporter", "1.1.0", 1)
+}
+
+fn other_chart(world: &mut World) -> Result<()> {
+    let (east, service) = (&world.east, &world.service);
+    let deployment = Place::new(Kind::DEPLOYMENT, "agent", "agent");
+    let before = east.kube.get(&deployment)?;
+    let own = service.get("/platform_components/agent")?;
+    let other = json!({"oci_url": world.registry.url("charts/podinfo"), "oci_tag": "1.1.0"});
+    service.patch("/platform_components/agent", &other)?;
+    east.follow("platform-components")?;
+    east.runs("agent", "1.1.0", 1)?;
+    let after = east.kube.get(&deployment)?;
+    ensure!(
+        after["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example.com/podinfo:1.1.0",
+        "{after}"
+    );
+    ensure!(uid(&before) == uid(&after), "it was uninstalled in between");
+    service.patch(
+        "/platform_components/agent",
+        &json!({"oci_url": own["oci_url"], "oci_tag": own["oci_tag"]}),
+    )?;
+    east.follow("platform-components")?;
+    east.runs("agent", "1.0.0", 1)
 }
 
 fn disable_and_enable(world: &mut World) -> Result<()> {

@@ -31,7 +31,7 @@ fn a_new_record(world: &mut World) -> Result<()> {
     world.registry.push("platform/cluster-provisioning", "latest", Content::Folder, &archive)?;
     let sync = json!({
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
-        "metadata": {"name": "management", "namespace": "flux-system"},
+        "metadata": {"name": "flux-resourceset-management", "namespace": "flux-system"},
         "spec": {
             "interval": "10m", "prune": true, "deletionPolicy": "Orphan", "path": "./management",
             "sourceRef": {"kind": "OCIRepository", "name": "cluster-plane"},
@@ -45,7 +45,7 @@ fn a_new_record(world: &mut World) -> Result<()> {
         },
     });
     west.kube.apply(&sync.to_string())?;
-    west.kube.ready(&Place::flux(Kind::KUSTOMIZATION, "management"))?;
+    west.kube.ready(&Place::flux(Kind::KUSTOMIZATION, "flux-resourceset-management"))?;
     west.kube.ready(&provider())?;
     for (id, environment) in [("east", "dev"), ("west", "prod")] {
         west.kube.ready(&Place::new(Kind::KUSTOMIZATION, "clusters", id))?;
@@ -75,7 +75,10 @@ fn nothing_is_taken_away(world: &mut World) -> Result<()> {
     let (west, service) = (&world.west, &world.service);
     let before = west.everything()?;
     let url = west.kube.get(&provider())?["spec"]["url"].as_str().unwrap_or_default().to_owned();
-    west.kube.patch(&Place::flux(Kind::KUSTOMIZATION, "management"), &json!({"spec": {"suspend": true}}))?;
+    west.kube.patch(
+        &Place::flux(Kind::KUSTOMIZATION, "flux-resourceset-management"),
+        &json!({"spec": {"suspend": true}}),
+    )?;
     // An environment that does not exist, one without a cluster, a filter that does not exist.
     for (query, status) in
         [("environment=production", "400"), ("environment=uat", "404"), ("env=prod", "400")]
@@ -96,7 +99,7 @@ fn nothing_is_taken_away(world: &mut World) -> Result<()> {
     for place in [
         Place::flux(Kind::RESOURCE_SET, "clusters"),
         provider(),
-        Place::flux(Kind::KUSTOMIZATION, "management"),
+        Place::flux(Kind::KUSTOMIZATION, "flux-resourceset-management"),
     ] {
         west.kube.delete(&place)?;
         west.kube.gone(&place)?;

@@ -97,7 +97,7 @@ fn alert(world: &mut World) -> Result<()> {
         }),
         json!({
             "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
-            "metadata": {"name": "alerts", "namespace": "flux-system"},
+            "metadata": {"name": "flux-resourceset-alerts", "namespace": "flux-system"},
             "spec": {
                 "interval": "10m", "prune": true, "path": "./alerts/flux", "sourceRef": {"kind": "OCIRepository", "name": "cluster-plane"},
                 "postBuild": {"substituteFrom": [{"kind": "ConfigMap", "name": "cluster-identity"}]},
@@ -105,7 +105,7 @@ fn alert(world: &mut World) -> Result<()> {
         }),
     ];
     west.kube.apply_all(&objects)?;
-    west.kube.ready(&Place::flux(Kind::KUSTOMIZATION, "alerts"))?;
+    west.kube.ready(&Place::flux(Kind::KUSTOMIZATION, "flux-resourceset-alerts"))?;
 
     let secret = Place::flux(Kind::SECRET, "flux-resourceset");
     west.kube.patch(&secret, &json!({"stringData": {"token": "not-this-one"}}))?;
@@ -135,7 +135,7 @@ fn alert(world: &mut World) -> Result<()> {
     );
     west.kube.patch(&secret, &json!({"stringData": {"token": CLUSTER_TOKEN}}))?;
     west.poll_all()?;
-    west.kube.delete(&Place::flux(Kind::KUSTOMIZATION, "alerts"))
+    west.kube.delete(&Place::flux(Kind::KUSTOMIZATION, "flux-resourceset-alerts"))
 }
 
 /// What Prometheus would be given.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::cluster;
-use crate::document::{Cluster, Component, Stored};
+use crate::document::{Cluster, Component, Delivery, Stored};
 use crate::finding::Finding;
 use crate::fragment::Size;
 use crate::ids::{CLUSTERS, Id, KINDS, Key, PLATFORM_COMPONENTS};
@@ -152,6 +152,11 @@ fn component_findings(
         findings.push(Finding::new(Pointer::to("oci_tag"), cluster::PLUS_IN_TAG));
     }
     let delivery = component.effective_delivery();
+    if delivery == Delivery::Kustomize && !component.comes_from_oci() {
+        // Flux would refuse the source, and with it every component of the cluster.
+        let problem = "an `https://` source is a chart repository; a component of delivery `kustomize` comes from an `oci://` artifact";
+        findings.push(Finding::new(Pointer::to("oci_url"), problem));
+    }
     for (n, id) in component.dependencies().iter().enumerate() {
         let at = Pointer::to("depends_on").item(n);
         let problem = match next.component(id.as_str()) {

@@ -60,6 +60,22 @@ fn a_substitution_variable_fits_a_key_of_a_config_map() {
 }
 
 #[test]
+fn a_directory_comes_from_an_oci_artifact_and_not_from_a_chart_repository() {
+    let mut fleet = Fleet::small();
+    let complaint = ["/oci_url: an `https://` source is a chart repository"];
+    let moved = json!({"oci_url": "https://charts.example.com"});
+    // What the document does not say, its source says: then it is a chart, and its patches no variables.
+    fleet.accept(vec![strategic("platform_components", "logging", moved.clone())]);
+    let said = json!({"delivery": "kustomize"});
+    assert_contains(
+        &fleet.complaints(vec![strategic("platform_components", "logging", said.clone())]),
+        &complaint,
+    );
+    fleet.accept(vec![strategic("platform_components", "policies", said)]);
+    assert_contains(&fleet.complaints(vec![strategic("platform_components", "policies", moved)]), &complaint);
+}
+
+#[test]
 fn a_plus_in_a_tag_is_for_chart_repositories_only() {
     let mut fleet = Fleet::small();
     fleet.accept(vec![strategic("platform_components", "podinfo", json!({"oci_tag": "1.0.0+up2"}))]);
