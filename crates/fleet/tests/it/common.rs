@@ -186,6 +186,12 @@ pub(crate) fn strategic(kind: &str, id: &str, body: Value) -> Operation {
     Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Strategic(body) }
 }
 
+/// A component that becomes a directory of an artifact.
+pub(crate) fn by_kustomize(id: &str) -> Operation {
+    let body = json!({"delivery": "kustomize", "oci_url": "oci://registry.example.com/platform"});
+    strategic("platform_components", id, body)
+}
+
 pub(crate) fn merge(kind: &str, id: &str, body: Value) -> Operation {
     Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Merge(body) }
 }

@@ -148,15 +148,12 @@ fn a_changed_delivery_changes_the_values_of_patched_clusters() {
     let mut fleet = Fleet::small();
     fleet.accept(vec![strategic("clusters", "dev-1", json!({"patches": {"podinfo": {"ui.message": null}}}))]);
     fleet.accept(vec![assign("prod-1", "platform_components", "podinfo", json!(null))]);
-    let effects = effects(
-        &mut fleet,
-        vec![strategic("platform_components", "podinfo", json!({"delivery": "kustomize"}))],
-    );
+    let effects = effects(&mut fleet, vec![by_kustomize("podinfo")]);
     assert_eq!(
         told(&effects),
         [
-            "platform_components/podinfo: /delivery \"helm\" → \"kustomize\" on prod-1",
-            "platform_components/podinfo: /delivery \"helm\" → \"kustomize\", /values/replicaCount 2 → - on dev-1",
+            "platform_components/podinfo: /delivery \"helm\" → \"kustomize\", /source/oci_url \"https://charts.example.com\" → \"oci://registry.example.com/platform\" on prod-1",
+            "platform_components/podinfo: /delivery \"helm\" → \"kustomize\", /source/oci_url \"https://charts.example.com\" → \"oci://registry.example.com/platform\", /values/replicaCount 2 → - on dev-1",
         ]
     );
 }

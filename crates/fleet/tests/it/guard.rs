@@ -118,7 +118,7 @@ fn a_disabled_input_was_not_there_and_enabling_removes_nothing() {
 #[test]
 fn a_changed_delivery_uninstalls_and_counts_on_every_user() {
     let mut fleet = Fleet::small();
-    let change = strategic("platform_components", "grafana", json!({"delivery": "kustomize"}));
+    let change = by_kustomize("grafana");
     let gone = [
         ("dev-1/platform_components/grafana".to_owned(), Cause::Redelivered, false),
         ("prod-1/platform_components/grafana".to_owned(), Cause::Redelivered, false),
@@ -364,7 +364,7 @@ fn a_namespace_called_like_a_redelivered_component_is_not_removed() {
         create("namespaces", json!({"id": "grafana"})),
         assign("dev-1", "namespaces", "grafana", json!(null)),
     ]);
-    let change = strategic("platform_components", "grafana", json!({"delivery": "kustomize"}));
+    let change = by_kustomize("grafana");
     let gone = removed(&mut fleet, vec![change, strategic("clusters", "dev-1", json!({"node_count": 5}))]);
     let gone: Vec<&str> = gone.iter().map(|(removal, ..)| removal.as_str()).collect();
     assert_eq!(gone, ["dev-1/platform_components/grafana", "prod-1/platform_components/grafana"]);

@@ -42,7 +42,7 @@ fn patches_name_assigned_components_and_fit_their_delivery() {
 #[test]
 fn patches_that_stop_fitting_because_the_catalog_changes_are_refused() {
     let mut fleet = Fleet::small();
-    let change = vec![strategic("platform_components", "podinfo", json!({"delivery": "kustomize"}))];
+    let change = vec![by_kustomize("podinfo")];
     assert_contains(
         &fleet.complaints(change),
         &[": on the cluster `dev-1`: `ui.message` cannot be a substitution variable"],
@@ -114,6 +114,7 @@ fn a_delivery_that_begins_to_send_values_cannot_make_an_answer_too_large() {
     body["patches"] = json!({"web": patches});
     let mut web = component("web");
     web["delivery"] = json!("kustomize");
+    web["oci_url"] = json!("oci://registry.example.com/platform");
     fleet.accept(vec![create("platform_components", web), create("clusters", body)]);
     let rejection = fleet.reject(vec![strategic("platform_components", "web", json!({"delivery": "helm"}))]);
     assert_eq!(rejection.reason(), Some(&Reason::TooLarge));

@@ -59,7 +59,7 @@ fn helm_cannot_depend_on_kustomize() {
         &fleet.complaints(vec![own]),
         &["/platform_components/2/depends_on/0: `podinfo` is delivered by helm and depends on `policies`"],
     );
-    let redelivered = strategic("platform_components", "cert-manager", json!({"delivery": "kustomize"}));
+    let redelivered = by_kustomize("cert-manager");
     assert_contains(
         &fleet.complaints(vec![redelivered]),
         &[
@@ -115,8 +115,7 @@ fn the_catalog_cannot_close_a_circle_that_a_cluster_began() {
 fn the_catalog_cannot_change_a_delivery_under_a_cluster_that_depends_on_it_by_itself() {
     let mut fleet = Fleet::small();
     fleet.accept(vec![assign("dev-1", "platform_components", "podinfo", json!({"depends_on": ["grafana"]}))]);
-    let complaints =
-        fleet.complaints(vec![strategic("platform_components", "grafana", json!({"delivery": "kustomize"}))]);
+    let complaints = fleet.complaints(vec![by_kustomize("grafana")]);
     assert_contains(
         &complaints,
         &[

@@ -229,6 +229,7 @@ fn what_is_told_does_not_grow_with_the_square_of_what_was_sent() {
         .map(|n| {
             let mut body = component(&format!("c{n}"));
             body["delivery"] = json!("kustomize");
+            body["oci_url"] = json!("oci://registry.example.com/platform");
             create("platform_components", body)
         })
         .collect();
