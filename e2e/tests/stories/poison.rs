@@ -188,8 +188,12 @@ fn rendered_exactly() -> Result<()> {
 fn applied(world: &mut World) -> Result<()> {
     let (east, service) = (&world.east, &world.service);
     let mut nasty = Nasty::new();
-    nasty.draw_fleet(25);
-    // Components are not installed here: their values were compared offline, and a nasty URL has nothing to fetch.
+    nasty.draw_fleet(40);
+    // Components are not installed here, for their sources do not exist; but the API server looks at every object of theirs.
+    let folder = tempfile::tempdir()?;
+    build(&world.parts, folder.path(), "platform-components", &nasty.inputs("platform-components"))?;
+    let file = folder.path().join("platform-components.yaml").display().to_string();
+    east.kube.run(&["apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", &file])?;
     let kinds = [("namespaces", Kind::NAMESPACE), ("rolebindings", Kind::CLUSTER_ROLE_BINDING)];
     let mut operations = Vec::new();
     let mut references = serde_json::Map::new();
