@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run run-clean test tools unit fmt fmt-check clippy deny docs golden e2e e2e-parts e2e-up e2e-down bench-core bench-service mutants
+.PHONY: help run run-clean test tools unit fmt fmt-check clippy deny docs golden shell e2e e2e-parts e2e-up e2e-down bench-core bench-service mutants
 
 # A step notes that it has passed, for .ci/run to see that none was left out.
 passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
@@ -9,7 +9,7 @@ passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
 help: ## show this help
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start the product with the demo fleet: http://127.0.0.1:8080 to manage it, :8081 for clusters to poll
 	@scripts/run
@@ -17,10 +17,10 @@ run: ## start the product with the demo fleet: http://127.0.0.1:8080 to manage i
 run-clean: ## forget the demo: its database and its tokens
 	@scripts/run --clean
 
-test: tools fmt-check clippy unit deny docs ## everything that has to pass before a commit
+test: tools fmt-check shell clippy unit deny docs ## everything that has to pass before a commit
 
 # The loop is no part of `test`: it needs the parts, and has a target of its own.
-unit: ## run the tests of all crates
+unit: ## run the tests of all crates but e2e
 	cargo test --workspace --exclude e2e --locked
 	$(passed)
 
@@ -37,8 +37,12 @@ fmt-check: ## check the format
 	cargo fmt --all --check
 	$(passed)
 
-clippy: ## lint, warnings are errors
+clippy: ## lint, warnings are errors (of e2e: a part of e2e)
 	cargo clippy --workspace --exclude e2e --all-targets --locked -- -D warnings
+	$(passed)
+
+shell: ## check the scripts
+	scripts/tool shellcheck .ci/run scripts/* e2e/parts/build
 	$(passed)
 
 deny: ## check licenses, sources and banned dependencies
@@ -51,7 +55,7 @@ docs: ## build the book (docs/book) and the API documentation (target/doc)
 	$(passed)
 
 tools: ## install what test needs, in a cache outside the clone
-	@scripts/install-tools clippy rustfmt cargo-deny mdbook strace > /dev/null
+	@scripts/install-tools clippy rustfmt cargo-deny mdbook strace shellcheck > /dev/null
 
 ##@ The real loop: Kubernetes, the Flux Operator, our service (the first time builds them, about 25 minutes)
 
@@ -63,6 +67,7 @@ e2e: e2e-parts ## follow every promise through the real loop (STORIES=changes fo
 
 e2e-parts: ## build Kubernetes, the Flux Operator and Flux's controllers, once, in a cache outside the clone
 	@e2e/parts/build > /dev/null
+	@scripts/install-tools promtool > /dev/null
 
 e2e-up: e2e-parts ## leave the loop running to play with, and say how
 	cargo build -p server -p e2e --locked

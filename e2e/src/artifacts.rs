@@ -1,6 +1,5 @@
 //! Archives as Flux fetches them: charts and folders, made here so that the loop needs nothing of the Internet.
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -16,9 +15,7 @@ pub fn archive<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Resu
         header.set_mode(0o644);
         tar.append_data(&mut header, path, content)?;
     }
-    let mut compressed = tar.into_inner()?;
-    compressed.flush()?;
-    Ok(compressed.finish()?)
+    Ok(tar.into_inner()?.finish()?)
 }
 
 /// A `tar.gz` of a folder's content.

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use crate::checkout::repository;
 use crate::control_plane::ControlPlane;
 use crate::flux::Flux;
 use crate::kube::{Kind, Kube, Place, name, uid};
-use crate::parts::{Parts, repository};
+use crate::parts::Parts;
 use crate::wait::until;
 
-/// The kinds of the mission, each with a provider and a set of that name.
+/// The shipped kinds that a cluster polls for, each with a provider and a set of that name.
 pub const KINDS: [&str; 3] = ["platform-components", "namespaces", "rolebindings"];
 
 /// What a plane and its components make.
@@ -28,6 +29,9 @@ const MADE: [Kind; 10] = [
     Kind::PROVIDER,
     Kind::RESOURCE_SET,
 ];
+
+/// What is there: namespace, kind and name of each object, and its uid.
+pub type Everything = BTreeMap<String, String>;
 
 /// Who a cluster is.
 #[derive(Clone, Debug)]
@@ -49,7 +53,7 @@ impl Identity {
 
 /// Where the plane comes from.
 #[derive(Clone, Debug)]
-pub enum Sync {
+pub enum Source {
     /// An OCI artifact that holds the content of `cluster/`.
     Oci(String),
     /// A Git repository that holds `cluster/`.
@@ -62,7 +66,7 @@ pub struct Bootstrap {
     /// Where the service is.
     pub api: String,
     pub token: String,
-    pub sync: Sync,
+    pub source: Source,
     /// The folder of `cluster/` that is applied.
     pub path: String,
     /// Options of the sync.
@@ -95,7 +99,7 @@ impl Cluster {
     }
 
     /// The manifests that connect it: a folder of `cluster/bootstrap` with this cluster's values, by kustomize.
-    pub fn bootstrap_manifests(&self, bootstrap: &Bootstrap) -> Result<String> {
+    fn bootstrap_manifests(&self, bootstrap: &Bootstrap) -> Result<String> {
         // Kustomize takes only what is below its own folder, or a relative path to another one.
         let folder = self.folder.join("bootstrap");
         std::fs::create_dir_all(&folder)?;
@@ -103,9 +107,9 @@ impl Cluster {
         if !base.exists() {
             std::os::unix::fs::symlink(repository().join("cluster"), &base)?;
         }
-        let (bootstrap_folder, source, url, path) = match &bootstrap.sync {
-            Sync::Oci(url) => ("oci", "OCIRepository", url, format!("./{}", bootstrap.path)),
-            Sync::Git(url) => ("git", "GitRepository", url, format!("./cluster/{}", bootstrap.path)),
+        let (bootstrap_folder, source, url, path) = match &bootstrap.source {
+            Source::Oci(url) => ("oci", "OCIRepository", url, format!("./{}", bootstrap.path)),
+            Source::Git(url) => ("git", "GitRepository", url, format!("./cluster/{}", bootstrap.path)),
         };
         let patched =
             |kind: &str, patch: &Value| json!({"target": {"kind": kind}, "patch": patch.to_string()});
@@ -165,6 +169,46 @@ impl Cluster {
         self.applied(kind).map(drop)
     }
 
+    /// [`Cluster::follow`] of every kind.
+    pub fn follow_all(&self) -> Result<()> {
+        KINDS.iter().try_for_each(|kind| self.follow(kind))
+    }
+
+    /// Follows, and sees that nothing was made, made again or deleted since.
+    pub fn unchanged_since(&self, before: &Everything) -> Result<()> {
+        self.follow_all()?;
+        self.same_as(before)
+    }
+
+    /// Sees that what is there now is this, to the uid.
+    pub fn same_as(&self, expected: &Everything) -> Result<()> {
+        let found = self.everything()?;
+        let lost = expected
+            .iter()
+            .filter(|entry| found.get(entry.0) != Some(entry.1))
+            .map(|entry| format!("- {} {}", entry.0, entry.1));
+        let new = found
+            .iter()
+            .filter(|entry| expected.get(entry.0) != Some(entry.1))
+            .map(|entry| format!("+ {} {}", entry.0, entry.1));
+        let difference: Vec<String> = lost.chain(new).collect();
+        ensure!(difference.is_empty(), "{}", difference.join("\n"));
+        Ok(())
+    }
+
+    /// Gives its providers another token to show.
+    pub fn show_token(&self, token: &str) -> Result<()> {
+        self.kube
+            .patch(&Place::flux(Kind::SECRET, "flux-resourceset"), &json!({"stringData": {"token": token}}))
+            .map(drop)
+    }
+
+    /// An error if one of its processes has ended.
+    pub fn alive(&mut self) -> Result<()> {
+        self.plane.alive()?;
+        self.flux.alive()
+    }
+
     /// What a set says it made.
     pub fn inventory(&self, kind: &str) -> Result<Vec<String>> {
         let set = self.kube.get(&Place::flux(Kind::RESOURCE_SET, kind))?;
@@ -191,8 +235,8 @@ impl Cluster {
     }
 
     /// Everything that is there, of every kind that the plane or its components make: path and uid.
-    pub fn everything(&self) -> Result<BTreeMap<String, String>> {
-        let mut all = BTreeMap::new();
+    pub fn everything(&self) -> Result<Everything> {
+        let mut all = Everything::new();
         for kind in MADE {
             for object in self.kube.list(kind, None)? {
                 let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();

@@ -13,6 +13,9 @@ use crate::ports;
 use crate::process::{Process, Program};
 use crate::wait::until;
 
+/// What its only user shows. It listens on the loopback, and holds nothing.
+const TOKEN: &str = "e2e-kubernetes-admin";
+
 /// The control plane of one cluster.
 #[derive(Debug)]
 pub struct ControlPlane {
@@ -28,19 +31,19 @@ impl ControlPlane {
         let file = |name: &str| folder.join(name).display().to_string();
         let program = |name: &str| Program::new(name, &parts.binary(name), logs);
 
-        let token = data_encoding::HEXLOWER.encode(&sha2_of(&format!("{}{api}", folder.display())));
-        std::fs::write(folder.join("tokens.csv"), format!("{token},admin,admin,system:masters\n"))?;
+        std::fs::write(folder.join("tokens.csv"), format!("{TOKEN},admin,admin,system:masters\n"))?;
         let service_accounts = KeyPair::generate()?;
         std::fs::write(folder.join("service-accounts.pem"), service_accounts.serialize_pem())?;
         std::fs::write(folder.join("service-accounts.pub"), service_accounts.public_key_pem())?;
         let kubeconfig = folder.join("kubeconfig");
-        std::fs::write(&kubeconfig, kubeconfig_of(api, &token))?;
+        std::fs::write(&kubeconfig, kubeconfig_of(api))?;
         let kubeconfig = kubeconfig.display().to_string();
 
         let etcd_url = format!("http://127.0.0.1:{etcd_client}");
         let peer_url = format!("http://127.0.0.1:{etcd_peer}");
         let etcd = program("etcd").arguments([
             format!("--data-dir={}", file("etcd")),
+            // Nobody needs what it holds after a power cut, and everything is quicker.
             "--unsafe-no-fsync".to_owned(),
             format!("--listen-client-urls={etcd_url}"),
             format!("--advertise-client-urls={etcd_url}"),
@@ -60,7 +63,9 @@ impl ControlPlane {
             format!("--service-account-key-file={}", file("service-accounts.pub")),
             format!("--service-account-signing-key-file={}", file("service-accounts.pem")),
             "--authorization-mode=RBAC".to_owned(),
+            // Pods would wait for tokens that nobody mounts.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
+            // Two control planes have the same address; neither is to be found through a Service.
             "--endpoint-reconciler-type=none".to_owned(),
         ]);
         let manager = program("kube-controller-manager").arguments([
@@ -81,6 +86,7 @@ impl ControlPlane {
             format!("--kubeconfig={kubeconfig}"),
             format!("--config={}", parts.stages().display()),
             "--manage-all-nodes=true".to_owned(),
+            // Without a lease the node is taken for dead every 45 seconds.
             "--node-lease-duration-seconds=40".to_owned(),
         ]);
         let proxy_program = Program::new("kubectl-proxy", &parts.binary("kubectl"), logs).arguments([
@@ -107,7 +113,7 @@ impl ControlPlane {
     fn wait_for(&mut self, what: &str, seen: impl Fn(&Kube) -> Result<()>) -> Result<()> {
         until(what, || {
             // One that has ended does not come back: no need to wait for it.
-            match self.processes.iter_mut().try_for_each(Process::alive) {
+            match self.alive() {
                 Ok(()) => seen(&self.kube).map(Ok),
                 Err(ended) => Ok(Err(ended)),
             }
@@ -127,6 +133,11 @@ impl ControlPlane {
         })
     }
 
+    /// An error if one of its processes has ended.
+    pub fn alive(&mut self) -> Result<()> {
+        self.processes.iter_mut().try_for_each(Process::alive)
+    }
+
     /// Adds kinds, and waits until they can be used.
     pub fn establish(&self, crds: &Path) -> Result<()> {
         let crds = crds.display().to_string();
@@ -140,16 +151,11 @@ impl ControlPlane {
     }
 }
 
-fn sha2_of(text: &str) -> [u8; 32] {
-    use sha2::Digest;
-    sha2::Sha256::digest(text.as_bytes()).into()
-}
-
-fn kubeconfig_of(port: u16, token: &str) -> String {
+fn kubeconfig_of(port: u16) -> String {
     json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
         "clusters": [{"name": "e2e", "cluster": {"server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true}}],
-        "users": [{"name": "admin", "user": {"token": token}}],
+        "users": [{"name": "admin", "user": {"token": TOKEN}}],
         "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "admin", "namespace": "flux-system"}}],
     })
     .to_string()

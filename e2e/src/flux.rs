@@ -12,7 +12,7 @@ use crate::ports;
 use crate::process::{Process, Program};
 
 /// What a plane needs of Flux.
-const PARTS: [&str; 5] = [
+const CONTROLLERS: [&str; 5] = [
     "flux-operator",
     "source-controller",
     "kustomize-controller",
@@ -38,8 +38,9 @@ impl Flux {
         folder: &Path,
         logs: &Path,
     ) -> Result<Self> {
-        for part in PARTS {
-            plane.establish(&parts.crds(part))?;
+        // source-controller ends at once without its kinds.
+        for controller in CONTROLLERS {
+            plane.establish(&parts.crds(controller))?;
         }
         let_alerts_name_sets(&plane.kube)?;
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": FLUX}});
@@ -83,8 +84,10 @@ impl Flux {
 
         let (operator_program, operator_metrics) = program("flux-operator")?;
         let operator_program = operator_program
+            // Polls come when a story expects them.
             .arguments(["--web-server-port=0", "--interval-jitter-percentage=0"])
             .arguments([format!("--storage-path={}", folder.join("operator").display())])
+            // It ends at once without.
             .with("GODEBUG", "fips140=on")
             .with("NOTIFICATION_CONTROLLER_ADDRESS", format!("http://{events}/"));
 

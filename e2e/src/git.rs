@@ -27,8 +27,12 @@ pub fn serve(scratch: &Path, content: &Path, below: &str) -> Result<String> {
         "--message=the plane",
     ])?;
     run(Command::new("git").args(["clone", "--quiet", "--bare"]).arg(&work).arg(&bare))?;
-    let address =
-        listener::serve(move |request| answer(&bare, request).unwrap_or_else(|_| Response::status(500)))?;
+    let address = listener::serve(move |request| {
+        answer(&bare, request).unwrap_or_else(|error| {
+            eprintln!("e2e: git: {error:#}");
+            Response::status(500)
+        })
+    })?;
     Ok(format!("http://{address}/plane.git"))
 }
 

@@ -95,6 +95,9 @@ impl Place {
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
         write!(f, "{}/{}", self.kind, self.name)
     }
 }
@@ -126,7 +129,7 @@ impl Kube {
     }
 
     /// The command, for this cluster.
-    pub fn kubectl(&self) -> Command {
+    fn kubectl(&self) -> Command {
         let mut command = Command::new(&self.kubectl);
         command.arg("--kubeconfig").arg(&self.kubeconfig).stdin(Stdio::null());
         command
@@ -238,6 +241,9 @@ impl Kube {
         self.reconcile(place)?;
         until(&format!("{place} fails"), || {
             let object = self.get(place)?;
+            // Not what it said before it was asked.
+            let asked = &object["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"];
+            ensure!(&object["status"]["lastHandledReconcileAt"] == asked, "it was not looked at");
             let (status, message) = condition(&object, "Ready");
             ensure!(status == "False" && message.contains(saying), "Ready is {status:?}: {message}");
             Ok(())

@@ -10,6 +10,7 @@
 )]
 
 pub mod artifacts;
+pub mod checkout;
 pub mod cluster;
 pub mod control_plane;
 pub mod flux;

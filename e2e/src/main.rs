@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand};
+use e2e::checkout::run_folder;
 use e2e::service::{ADMIN_TOKEN, CLUSTER_TOKEN};
 use e2e::wait::within;
-use e2e::world::{World, folder};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use e2e::world::World;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The real loop on this machine: Kubernetes, the Flux Operator, and our service.
 #[derive(Parser)]
@@ -31,7 +32,7 @@ enum What {
 }
 
 fn main() -> Result<()> {
-    let folder = folder("up")?;
+    let folder = run_folder("up")?;
     match Arguments::parse().command {
         What::Up => up(&folder),
         What::Down => down(&folder),
@@ -44,7 +45,7 @@ fn holder(folder: &Path) -> Option<Pid> {
     let pid = Pid::from_raw(pid)?;
     // The number may belong to somebody else by now.
     let command = std::fs::read_to_string(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
-    (command.contains("hold") && test_kill_process(pid).is_ok()).then_some(pid)
+    command.ends_with("\0hold\0").then_some(pid)
 }
 
 fn guide(folder: &Path) -> PathBuf {
@@ -74,7 +75,8 @@ fn up(folder: &Path) -> Result<()> {
         .spawn()?;
     std::fs::write(folder.join("pid"), child.id().to_string())?;
     let mut said = 0;
-    within(Duration::from_mins(10), "the loop runs", || {
+    // The parts may have to be built first.
+    within(Duration::from_hours(1), "the loop runs", || {
         let log = std::fs::read_to_string(folder.join("log"))?;
         eprint!("{}", &log[said..]);
         said = log.len();
@@ -106,10 +108,6 @@ fn down(folder: &Path) -> Result<()> {
 
 fn hold(folder: &Path) -> Result<()> {
     let world = World::start(folder)?;
-    for cluster in [&world.east, &world.west] {
-        cluster.connect(&world.bootstrap())?;
-        eprintln!("e2e: {} follows the service", cluster.identity.name);
-    }
     let path = guide(folder);
     std::fs::write(path.with_extension("new"), usage(&world))?;
     std::fs::rename(path.with_extension("new"), &path)?;

@@ -1,9 +1,11 @@
 //! The programs that are not ours: see `parts/build`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+
+use crate::checkout::repository;
 
 /// The folder that `parts/build` keeps them in.
 #[derive(Clone, Debug)]
@@ -12,7 +14,7 @@ pub struct Parts(PathBuf);
 impl Parts {
     /// Builds what is not there yet, and says so on stderr.
     pub fn build() -> Result<Self> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("parts/build");
+        let script = repository().join("e2e/parts/build");
         let output = Command::new(&script)
             .stderr(Stdio::inherit())
             .output()
@@ -39,16 +41,4 @@ impl Parts {
     pub fn stages(&self) -> PathBuf {
         self.0.join("stages.yaml")
     }
-}
-
-/// The repository.
-pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
-}
-
-/// Our own program, which `cargo` has put beside this one's folder.
-pub fn our_binary() -> Result<PathBuf> {
-    let this = std::env::current_exe()?;
-    let found = this.ancestors().map(|folder| folder.join("flux-resourceset")).find(|path| path.is_file());
-    found.context("flux-resourceset is not built: `cargo build -p server`")
 }

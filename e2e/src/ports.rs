@@ -1,10 +1,10 @@
-//! Ports that nobody else has.
+//! Ports that nobody has just now. Between the asking and the listening somebody may take one; then a process does not start, and says so.
 
 use std::net::TcpListener;
 
 use anyhow::Result;
 
-/// So many free ports of the loopback, all different. They are held together until all are known, so none is given twice.
+/// So many free ports of the loopback, all different: they are held until all are known.
 pub fn free<const COUNT: usize>() -> Result<[u16; COUNT]> {
     let mut held = Vec::with_capacity(COUNT);
     let mut ports = [0; COUNT];

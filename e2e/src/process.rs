@@ -67,6 +67,8 @@ impl Program {
             .env_clear()
             .envs(["PATH", "HOME"].iter().filter_map(|name| Some((name, std::env::var(name).ok()?))))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            // So that it can be told whose it is.
+            .current_dir(self.log.parent().unwrap_or(Path::new(".")))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -84,14 +86,6 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    pub fn name(&self) -> &str {
-        &self.program.name
-    }
-
     /// An error with the end of its log, if it has ended.
     pub fn alive(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {

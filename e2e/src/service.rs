@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use reqwest::Method;
-use reqwest::blocking::Client;
+use reqwest::blocking::{Client, Response};
 use serde_json::Value;
 
-use crate::parts::our_binary;
+use crate::checkout::our_binary;
 use crate::ports;
 use crate::process::{Process, Program};
 use crate::wait::until;
@@ -101,15 +101,23 @@ impl Service {
 
     fn start_crud(&mut self) -> Result<()> {
         self.crud = Some(self.crud_program.start()?);
-        self.wait_until_ready(&self.manage_url())
+        let url = self.manage_url();
+        self.wait_until_ready(&url)
     }
 
     fn start_reader(&mut self) -> Result<()> {
         self.reader = Some(self.reader_program.start()?);
-        self.wait_until_ready(&self.poll_url())
+        let url = self.poll_url();
+        self.wait_until_ready(&url)
     }
 
-    fn wait_until_ready(&self, url: &str) -> Result<()> {
+    /// An error if a process has ended that should run.
+    pub fn alive(&mut self) -> Result<()> {
+        self.crud.iter_mut().chain(&mut self.reader).try_for_each(Process::alive)
+    }
+
+    fn wait_until_ready(&mut self, url: &str) -> Result<()> {
+        self.alive()?;
         until(&format!("the service at {url} is ready"), || {
             self.client.get(format!("{url}/ready")).send()?.error_for_status()?;
             Ok(())
@@ -123,6 +131,15 @@ impl Service {
             ensure!(standing["revision"].as_u64() >= Some(revision), "{standing}");
             Ok(())
         })
+    }
+
+    /// Starts the reader anew, and does not wait until it is ready.
+    pub fn restart_reader(&mut self) -> Result<()> {
+        if let Some(reader) = self.reader.take() {
+            reader.stop()?;
+        }
+        self.reader = Some(self.reader_program.start()?);
+        Ok(())
     }
 
     /// Ends both, as a deployment does.
@@ -157,7 +174,8 @@ impl Service {
             .with("STORE_BACKEND", "memory")
             .with("SEED_FILE", file.display().to_string());
         self.reader = Some(program.without("DATABASE_URL").start()?);
-        self.wait_until_ready(&self.poll_url())
+        let url = self.poll_url();
+        self.wait_until_ready(&url)
     }
 
     /// The files of the database.
@@ -217,7 +235,7 @@ impl Service {
         self.request(Method::DELETE, path, None, &[])?.accepted().map(drop)
     }
 
-    /// A change that the guard stops first, with the confirmation that it asks for.
+    /// A change, confirmed if the guard asks.
     pub fn confirmed(&self, method: &Method, path: &str, body: Option<&Value>) -> Result<Value> {
         let stopped = self.request(method.clone(), path, body, &[])?;
         if stopped.status < 300 {
@@ -229,17 +247,19 @@ impl Service {
         self.request(method.clone(), path, body, &[("X-Confirm", confirm)])?.accepted()
     }
 
-    /// What a cluster would be told now, and the status.
-    pub fn poll(&self, dns: &str, kind: &str) -> Result<Answer> {
+    fn polled(&self, dns: &str, kind: &str) -> Result<Response> {
         let url = format!("{}/api/v2/flux/clusters/{dns}/{kind}", self.poll_url());
-        let answer = self.client.get(url).bearer_auth(CLUSTER_TOKEN).send()?;
-        Ok(Answer { status: answer.status().as_u16(), body: answer.json()? })
+        Ok(self.client.get(url).bearer_auth(CLUSTER_TOKEN).send()?)
+    }
+
+    /// The status of a poll.
+    pub fn poll_status(&self, dns: &str, kind: &str) -> Result<u16> {
+        Ok(self.polled(dns, kind)?.status().as_u16())
     }
 
     /// What a cluster would be told now, byte for byte.
     pub fn poll_text(&self, dns: &str, kind: &str) -> Result<String> {
-        let url = format!("{}/api/v2/flux/clusters/{dns}/{kind}", self.poll_url());
-        Ok(self.client.get(url).bearer_auth(CLUSTER_TOKEN).send()?.error_for_status()?.text()?)
+        Ok(self.polled(dns, kind)?.error_for_status()?.text()?)
     }
 
     /// What the reader tells Prometheus: the sum of a metric's samples whose labels contain this.

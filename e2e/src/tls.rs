@@ -1,6 +1,7 @@
 //! A certificate authority of our own, and TLS in front of something that speaks plain HTTP: a chart repository, or our service as an
 //! ingress presents it.
 
+use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -56,22 +57,24 @@ impl Authority {
         let address = listener.local_addr()?;
         let acceptor = TlsAcceptor::from(self.config.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        std::thread::spawn(move || {
-            runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::from_std(listener)?;
-                loop {
-                    let (socket, _) = listener.accept().await?;
-                    let acceptor = acceptor.clone();
-                    tokio::spawn(async move {
-                        let mut outside = acceptor.accept(socket).await?;
-                        let mut inside = TcpStream::connect(behind).await?;
-                        tokio::io::copy_bidirectional(&mut outside, &mut inside).await
-                    });
-                }
-                #[allow(unreachable_code, reason = "names the type of the error")]
-                std::io::Result::Ok(())
-            })
-        });
+        std::thread::spawn(move || runtime.block_on(pass_on(listener, acceptor, behind)));
         Ok(address)
+    }
+}
+
+async fn pass_on(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    behind: SocketAddr,
+) -> std::io::Result<Infallible> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    loop {
+        let (socket, _) = listener.accept().await?;
+        let acceptor = acceptor.clone();
+        tokio::spawn(async move {
+            let mut outside = acceptor.accept(socket).await?;
+            let mut inside = TcpStream::connect(behind).await?;
+            tokio::io::copy_bidirectional(&mut outside, &mut inside).await
+        });
     }
 }

@@ -8,9 +8,10 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::artifacts;
-use crate::cluster::{Bootstrap, Cluster, Identity, Sync};
+use crate::checkout::repository;
+use crate::cluster::{Bootstrap, Cluster, Identity, Source};
 use crate::listener::{self, Response};
-use crate::parts::{Parts, our_binary, repository};
+use crate::parts::Parts;
 use crate::registry::{Content, Registry};
 use crate::service::{CLUSTER_TOKEN, Service};
 use crate::tls::Authority;
@@ -33,7 +34,7 @@ pub struct World {
 }
 
 impl World {
-    /// Starts everything with its logs and data in a folder, and says how far it is.
+    /// Starts everything with its logs and data in a folder, connects both clusters, and says how far it is.
     pub fn start(folder: &Path) -> Result<Self> {
         let parts = Parts::build()?;
         std::fs::create_dir_all(folder)?;
@@ -61,7 +62,25 @@ impl World {
         say("the control plane and Flux of east run");
         let west = start("west", "prod")?;
         say("the control plane and Flux of west run");
-        Ok(Self { parts, east, west, service, registry, authority, folder })
+        let world = Self { parts, east, west, service, registry, authority, folder };
+        for cluster in [&world.east, &world.west] {
+            cluster.connect(&world.bootstrap())?;
+            say(&format!("{} follows the service", cluster.identity.name));
+        }
+        Ok(world)
+    }
+
+    /// An error if something has ended that should run.
+    pub fn alive(&mut self) -> Result<()> {
+        self.east.alive()?;
+        self.west.alive()?;
+        self.service.alive()
+    }
+
+    /// The version of a component that the catalog has.
+    pub fn tag(&self, component: &str) -> Result<String> {
+        let document = self.service.get(&format!("/platform_components/{component}"))?;
+        Ok(document["oci_tag"].as_str().context("a tag")?.to_owned())
     }
 
     /// What both clusters are connected with.
@@ -69,7 +88,7 @@ impl World {
         Bootstrap {
             api: self.service.poll_url(),
             token: CLUSTER_TOKEN.to_owned(),
-            sync: Sync::Oci(self.registry.url(PLANE)),
+            source: Source::Oci(self.registry.url(PLANE)),
             path: "demo".to_owned(),
             components: Vec::new(),
         }
@@ -97,13 +116,6 @@ impl World {
     pub fn folder(&self) -> &Path {
         &self.folder
     }
-}
-
-/// A folder for the loop, beside what cargo builds.
-pub fn folder(name: &str) -> Result<PathBuf> {
-    let binary = our_binary()?;
-    let target = binary.parent().and_then(Path::parent).context("no folder to build in")?;
-    Ok(target.join("e2e").join(name))
 }
 
 /// Charts, overlays and the plane, as they would be published.

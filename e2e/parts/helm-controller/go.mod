@@ -211,14 +211,14 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/fluxcd/helm-controller/api => github.com/fluxcd/helm-controller/api v1.6.4
+replace github.com/fluxcd/helm-controller/api => github.com/fluxcd/helm-controller/api v1.6.4 // its own go.mod names a folder beside it, which is not in the module
 
-replace github.com/fluxcd/pkg/apis/event => github.com/fluxcd/pkg/apis/event v0.27.1
+replace github.com/fluxcd/pkg/apis/event => github.com/fluxcd/pkg/apis/event v0.27.1 // the version that is asked for is not served
 
-replace github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20231025023718-d50d2fec9c98
+replace github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20231025023718-d50d2fec9c98 // its own go.mod replaces it, too
 
-replace sigs.k8s.io/kustomize/api => sigs.k8s.io/kustomize/api v0.21.1
+replace sigs.k8s.io/kustomize/api => sigs.k8s.io/kustomize/api v0.21.1 // its own go.mod replaces it, too
 
-replace sigs.k8s.io/kustomize/kyaml => sigs.k8s.io/kustomize/kyaml v0.21.1
+replace sigs.k8s.io/kustomize/kyaml => sigs.k8s.io/kustomize/kyaml v0.21.1 // its own go.mod replaces it, too
 
 tool github.com/fluxcd/helm-controller

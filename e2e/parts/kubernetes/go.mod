@@ -175,6 +175,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+// Its own go.mod names folders beside it for all of these, which are not in the module. They follow its version: v1.36.3, v0.36.3.
 replace k8s.io/api => k8s.io/api v0.36.3
 
 replace k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.3

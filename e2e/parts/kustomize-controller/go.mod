@@ -239,16 +239,16 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/fluxcd/kustomize-controller/api => github.com/fluxcd/kustomize-controller/api v1.9.5
+replace github.com/fluxcd/kustomize-controller/api => github.com/fluxcd/kustomize-controller/api v1.9.5 // its own go.mod names a folder beside it, which is not in the module
 
-replace github.com/fluxcd/pkg/apis/event => github.com/fluxcd/pkg/apis/event v0.27.1
+replace github.com/fluxcd/pkg/apis/event => github.com/fluxcd/pkg/apis/event v0.27.1 // the version that is asked for is not served
 
-replace github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20220411205349-bde1400a84be
+replace github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20220411205349-bde1400a84be // its own go.mod replaces it, too
 
-replace sigs.k8s.io/kustomize/api => sigs.k8s.io/kustomize/api v0.21.1
+replace sigs.k8s.io/kustomize/api => sigs.k8s.io/kustomize/api v0.21.1 // its own go.mod replaces it, too
 
-replace sigs.k8s.io/kustomize/kyaml => sigs.k8s.io/kustomize/kyaml v0.21.1
+replace sigs.k8s.io/kustomize/kyaml => sigs.k8s.io/kustomize/kyaml v0.21.1 // its own go.mod replaces it, too
 
-replace gopkg.in/yaml.v3 => gopkg.in/yaml.v3 v3.0.1
+replace gopkg.in/yaml.v3 => gopkg.in/yaml.v3 v3.0.1 // its own go.mod replaces it, too
 
 tool github.com/fluxcd/kustomize-controller

@@ -217,6 +217,6 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/fluxcd/notification-controller/api => github.com/fluxcd/notification-controller/api v1.9.2
+replace github.com/fluxcd/notification-controller/api => github.com/fluxcd/notification-controller/api v1.9.2 // its own go.mod names a folder beside it, which is not in the module
 
 tool github.com/fluxcd/notification-controller

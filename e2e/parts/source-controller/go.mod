@@ -331,12 +331,12 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/fluxcd/source-controller/api => github.com/fluxcd/source-controller/api v1.9.5
+replace github.com/fluxcd/source-controller/api => github.com/fluxcd/source-controller/api v1.9.5 // its own go.mod names a folder beside it, which is not in the module
 
-replace github.com/fluxcd/pkg/artifact => github.com/fluxcd/pkg/artifact v0.18.1
+replace github.com/fluxcd/pkg/artifact => github.com/fluxcd/pkg/artifact v0.18.1 // the version that is asked for is not served
 
-replace github.com/fluxcd/pkg/apis/event => github.com/fluxcd/pkg/apis/event v0.27.1
+replace github.com/fluxcd/pkg/apis/event => github.com/fluxcd/pkg/apis/event v0.27.1 // the version that is asked for is not served
 
-replace github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20220411205349-bde1400a84be
+replace github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20220411205349-bde1400a84be // its own go.mod replaces it, too
 
 tool github.com/fluxcd/source-controller

@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::Story;
 
 pub(crate) const STORIES: &[(&str, Story)] = &[
-    ("adoption::existing_objects_and_releases_are_taken_over_as_they_are", taken_over),
-    ("adoption::what_leaves_the_answer_stays_until_adoption_is_over", stays),
+    ("existing_objects_and_releases_are_taken_over_as_they_are", taken_over),
+    ("what_leaves_the_answer_stays_until_adoption_is_over", stays),
 ];
 
 fn namespace() -> Place {

@@ -4,10 +4,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use e2e::artifacts;
-use e2e::cluster::{Bootstrap, Sync};
+use e2e::checkout::repository;
+use e2e::cluster::{Bootstrap, Source};
 use e2e::git;
 use e2e::kube::{Kind, Place, name};
-use e2e::parts::repository;
 use e2e::registry::Content;
 use e2e::world::World;
 use serde_json::{Value, json};
@@ -15,15 +15,14 @@ use serde_json::{Value, json};
 use crate::Story;
 
 pub(crate) const STORIES: &[(&str, Story)] = &[
-    ("boot::a_cluster_becomes_what_its_record_says_from_its_identity_alone", from_identity_alone),
-    ("boot::another_identity_gets_another_state_from_the_same_service", another_identity),
-    ("boot::the_plane_may_come_from_git_as_well", from_git),
-    ("boot::a_flux_instance_brings_the_same_sync", flux_instance),
+    ("a_cluster_becomes_what_its_record_says_from_its_identity_alone", from_identity_alone),
+    ("another_identity_gets_another_state_from_the_same_service", another_identity),
+    ("the_plane_may_come_from_git_as_well", from_git),
+    ("a_flux_instance_brings_the_same_sync", flux_instance),
 ];
 
 fn from_identity_alone(world: &mut World) -> Result<()> {
     let east = &world.east;
-    east.connect(&world.bootstrap())?;
     for kind in e2e::cluster::KINDS {
         east.kube.ready(&Place::flux(Kind::PROVIDER, kind))?;
         east.kube.ready(&Place::flux(Kind::RESOURCE_SET, kind))?;
@@ -51,7 +50,6 @@ fn from_identity_alone(world: &mut World) -> Result<()> {
 
 fn another_identity(world: &mut World) -> Result<()> {
     let west = &world.west;
-    west.connect(&world.bootstrap())?;
     west.runs("podinfo", "1.0.0", 2)?;
     west.kube.ready(&Place::flux(Kind::KUSTOMIZATION, "baseline"))?;
     let seen = west.kube.get(&Place::flux(Kind::CONFIG_MAP, "baseline"))?;
@@ -75,13 +73,11 @@ fn from_git(world: &mut World) -> Result<()> {
     let west = &world.west;
     let before = west.everything()?;
     let url = git::serve(&world.folder().join("git"), &repository().join("cluster"), "cluster")?;
-    west.connect(&Bootstrap { sync: Sync::Git(url), ..world.bootstrap() })?;
+    west.connect(&Bootstrap { source: Source::Git(url), ..world.bootstrap() })?;
     let sync = west.kube.reconciled(&Place::flux(Kind::KUSTOMIZATION, "cluster-plane"))?;
     let revision = sync["status"]["lastAppliedRevision"].as_str().unwrap_or_default();
     ensure!(revision.starts_with("main@sha1:"), "{revision}");
-    west.poll_all()?;
-    let after = west.everything()?;
-    ensure!(before == after, "{:?}", crate::difference(&before, &after));
+    west.unchanged_since(&before)?;
     west.connect(&world.bootstrap())
 }
 

@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use crate::Story;
 
 pub(crate) const STORIES: &[(&str, Story)] = &[
-    ("changes::a_patched_replica_count_reaches_the_deployment", patched_replica_count),
-    ("changes::patched_values_arrive_typed_nested_and_exact", exact_values),
-    ("changes::a_secret_on_the_cluster_adds_to_the_values_and_wins", secret_values),
-    ("changes::a_catalog_upgrade_reaches_every_cluster", catalog_upgrade),
-    ("changes::a_canary_reaches_one_cluster", canary),
-    ("changes::a_hotfix_tag_reaches_one_component_of_one_cluster", hotfix),
-    ("changes::a_chart_of_an_https_repository_is_upgraded_and_latest_is_the_newest", https_chart),
-    ("changes::a_chart_of_another_name_is_an_upgrade_and_no_new_release", other_chart),
-    ("changes::a_disabled_component_is_uninstalled_and_an_enabled_one_comes_back", disable_and_enable),
-    ("changes::namespaces_are_assigned_changed_and_unassigned", namespaces),
-    ("changes::rolebindings_are_assigned_unassigned_and_change_their_role", rolebindings),
-    ("changes::the_environment_chooses_the_overlay", environment),
-    ("changes::drift_is_corrected", drift),
+    ("a_patched_replica_count_reaches_the_deployment", patched_replica_count),
+    ("patched_values_arrive_typed_nested_and_exact", exact_values),
+    ("a_secret_on_the_cluster_adds_to_the_values_and_wins", secret_values),
+    ("a_catalog_upgrade_reaches_every_cluster", catalog_upgrade),
+    ("a_canary_reaches_one_cluster", canary),
+    ("a_hotfix_tag_reaches_one_component_of_one_cluster", hotfix),
+    ("a_chart_of_an_https_repository_is_upgraded_and_latest_is_the_newest", https_chart),
+    ("a_chart_of_another_name_is_an_upgrade_and_no_new_release", other_chart),
+    ("a_disabled_component_is_uninstalled_and_an_enabled_one_comes_back", disable_and_enable),
+    ("namespaces_are_assigned_changed_and_unassigned", namespaces),
+    ("rolebindings_are_assigned_unassigned_and_change_their_role", rolebindings),
+    ("the_environment_chooses_the_overlay", environment),
+    ("drift_is_corrected", drift),
 ];
 
 /// The values that a release was really rendered with.
@@ -47,7 +47,7 @@ fn patched_replica_count(world: &mut World) -> Result<()> {
         began.elapsed().as_secs_f32()
     ));
     east.runs("podinfo", "1.0.0", 3)?;
-    world.west.poll_all()?;
+    world.west.follow_all()?;
     world.west.runs("podinfo", "1.0.0", 2)
 }
 
@@ -282,6 +282,9 @@ fn environment(world: &mut World) -> Result<()> {
     };
     overlay("prod")?;
     // Flux uninstalls what the other overlay had: the guard asks.
+    let stopped =
+        service.request(Method::PATCH, "/clusters/west", Some(&json!({"environment": "dev"})), &[])?;
+    ensure!(stopped.status == 409, "{}: {}", stopped.status, stopped.body);
     service.confirmed(&Method::PATCH, "/clusters/west", Some(&json!({"environment": "dev"})))?;
     overlay("dev")?;
     service.confirmed(&Method::PATCH, "/clusters/west", Some(&json!({"environment": "prod"})))?;

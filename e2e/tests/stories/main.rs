@@ -14,12 +14,12 @@ mod outage;
 mod poison;
 mod stability;
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
-use e2e::world::{World, folder};
+use e2e::checkout::run_folder;
+use e2e::world::World;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// A story in the world.
@@ -28,20 +28,23 @@ type Story = fn(&mut World) -> Result<()>;
 /// A story that needs no world.
 type Offline = fn() -> Result<()>;
 
-/// In the order in which they run: each leaves the two clusters as the next one expects them.
-const STORIES: &[&[(&str, Story)]] = &[
-    boot::STORIES,
-    changes::STORIES,
-    independence::STORIES,
-    management::STORIES,
-    stability::STORIES,
-    limits::STORIES,
-    poison::STORIES,
-    options::STORIES,
-    adoption::STORIES,
-    outage::STORIES,
-    decommission::STORIES,
+/// In the order in which they run. A group stands alone on a world that has just been started; within a group the order counts.
+const GROUPS: &[(&str, &[(&str, Story)])] = &[
+    ("boot", boot::STORIES),
+    ("changes", changes::STORIES),
+    ("independence", independence::STORIES),
+    ("management", management::STORIES),
+    ("stability", stability::STORIES),
+    ("limits", limits::STORIES),
+    ("poison", poison::STORIES),
+    ("options", options::STORIES),
+    ("adoption", adoption::STORIES),
+    ("outage", outage::STORIES),
+    ("decommission", decommission::STORIES),
 ];
+
+/// These need no world.
+const OFFLINE: &[(&str, &[(&str, Offline)])] = &[("poison", poison::OFFLINE), ("options", options::OFFLINE)];
 
 /// What was measured on the way, for the end.
 static FIGURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -51,30 +54,30 @@ fn figure(what: String) {
     FIGURES.lock().unwrap_or_else(PoisonError::into_inner).push(what);
 }
 
-/// What is in one and not in the other.
-fn difference(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
-    let lost = before
-        .iter()
-        .filter(|entry| after.get(entry.0) != Some(entry.1))
-        .map(|entry| format!("- {} {}", entry.0, entry.1));
-    let new = after
-        .iter()
-        .filter(|entry| before.get(entry.0) != Some(entry.1))
-        .map(|entry| format!("+ {} {}", entry.0, entry.1));
-    lost.chain(new).collect()
-}
-
 /// The world, once a story has needed it; or why it could not be started.
 type Shared = Arc<Mutex<Option<Result<World, String>>>>;
 
-fn in_the_world(world: &Shared, story: Story) -> Result<(), Failed> {
+fn in_the_world(world: &Shared, story: Story) -> Result<()> {
     let mut world = world.lock().unwrap_or_else(PoisonError::into_inner);
-    let start = || World::start(&folder(&format!("run-{}", std::process::id()))?);
-    let world = world.get_or_insert_with(|| start().map_err(|error| format!("{error:#}")));
-    let world = world.as_mut().map_err(|error| format!("the world did not start: {error}"))?;
-    world.east.flux.alive()?;
-    world.west.flux.alive()?;
-    story(world).map_err(|error| format!("{error:#}").into())
+    let folder = run_folder(&format!("run-{}", std::process::id()))?;
+    let start =
+        || World::start(&folder).map_err(|error| format!("{error:#}; the logs are in {}", folder.display()));
+    let world = world.get_or_insert_with(start);
+    let world = world.as_mut().map_err(|error| anyhow::anyhow!("the world did not start: {error}"))?;
+    world.alive()?;
+    story(world)
+}
+
+/// What has failed so far: what fails afterwards may fail because of that.
+static FAILED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn told(name: &str, outcome: Result<()>) -> Result<(), Failed> {
+    let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let after = failed.first().map(|first| format!("(after {first} has failed) ")).unwrap_or_default();
+    outcome.map_err(|error| {
+        failed.push(name.to_owned());
+        format!("{after}{error:#}").into()
+    })
 }
 
 fn main() -> ExitCode {
@@ -82,12 +85,17 @@ fn main() -> ExitCode {
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     let world = Shared::default();
     let mut trials = Vec::new();
-    for (name, story) in [poison::OFFLINE, options::OFFLINE] {
-        trials.push(Trial::test(name, move || story().map_err(|error| format!("{error:#}").into())));
+    for (group, stories) in OFFLINE {
+        for (name, story) in *stories {
+            let name = format!("{group}::{name}");
+            trials.push(Trial::test(name.clone(), move || told(&name, story())));
+        }
     }
-    for (name, story) in STORIES.iter().copied().flatten() {
-        let world = world.clone();
-        trials.push(Trial::test(*name, move || in_the_world(&world, *story)));
+    for (group, stories) in GROUPS {
+        for (name, story) in *stories {
+            let (name, world) = (format!("{group}::{name}"), world.clone());
+            trials.push(Trial::test(name.clone(), move || told(&name, in_the_world(&world, *story))));
+        }
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
 

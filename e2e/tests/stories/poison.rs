@@ -5,8 +5,9 @@ use std::fmt::Write;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use e2e::checkout::repository;
 use e2e::kube::{Kind, Place};
-use e2e::parts::{Parts, repository};
+use e2e::parts::Parts;
 use e2e::world::World;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -15,11 +16,11 @@ use crate::nasty::Nasty;
 use crate::{Offline, Story};
 
 pub(crate) const STORIES: &[(&str, Story)] =
-    &[("poison::nasty_documents_are_applied_by_the_real_api_server_as_written", applied)];
+    &[("nasty_documents_are_applied_by_the_real_api_server_as_written", applied)];
 
 /// Without a world: the operator's own command renders our sets.
-pub(crate) const OFFLINE: (&str, Offline) =
-    ("poison::what_apply_accepts_is_rendered_exactly", rendered_exactly);
+pub(crate) const OFFLINE: &[(&str, Offline)] =
+    &[("what_apply_accepts_is_rendered_exactly", rendered_exactly)];
 
 /// What kubectl marks an object with, and what nobody else would.
 const READ: &str = "e2e.example.com/read=";
@@ -130,11 +131,11 @@ fn check_component(input: &Value, made: &BTreeMap<(String, String), Value>) -> R
 fn rendered_exactly() -> Result<()> {
     let parts = Parts::build()?;
     let folder = tempfile::tempdir()?;
-    let (mut documents, mut refused) = (0, 0);
+    let mut documents = 0;
     let began = std::time::Instant::now();
     let mut nasty = Nasty::new();
     nasty.draw_fleet(250);
-    refused += nasty.refused;
+    let refused = nasty.refused;
 
     let inputs = nasty.inputs("namespaces");
     let made = build(&parts, folder.path(), "namespaces", &inputs)?;
@@ -178,10 +179,7 @@ fn rendered_exactly() -> Result<()> {
         "{documents} documents with {patches} patches rendered exactly in {:.1} s; {refused} draws were refused by our rules",
         began.elapsed().as_secs_f32()
     ));
-    ensure!(
-        documents > 700 && patches > 300,
-        "too few got through: {documents} documents, {patches} patches"
-    );
+    ensure!(patches > 300, "only {patches} patches got through");
     Ok(())
 }
 
@@ -221,14 +219,12 @@ fn applied(world: &mut World) -> Result<()> {
             }
             if kind == "rolebindings" {
                 same(&id, &object["roleRef"]["name"], &document["role"])?;
-                for (found, written) in object["subjects"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .zip(document["subjects"].as_array().into_iter().flatten())
-                {
-                    same(&id, &found["name"], &written["name"])?;
-                }
+                let names = |subjects: &Value| {
+                    subjects
+                        .as_array()
+                        .map(|all| all.iter().map(|one| one["name"].clone()).collect::<Value>())
+                };
+                ensure!(names(&object["subjects"]) == names(&document["subjects"]), "{id}: {object}");
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Our crates, and which of ours each depends on. `bench` may know all of them; nobody knows it.
+/// Our crates, and which of ours each depends on. `bench` may know all of them, `e2e` none; nobody knows these two.
 const OURS: [(&str, &[&str]); 4] = [
     ("crates/fleet", &[]),
     ("crates/api", &[]),
@@ -31,9 +31,20 @@ fn dependencies(folder: &str) -> BTreeSet<String> {
         );
     }
     assert!(!manifest.contains("package = "), "{folder} gives a dependency another name");
-    let section = manifest.split("[dependencies]\n").nth(1).and_then(|rest| rest.split("\n[").next());
+    section(folder, "[dependencies]")
+}
+
+/// The crates that a section of a manifest names.
+fn section(folder: &str, heading: &str) -> BTreeSet<String> {
+    let manifest = text(&root().join(folder).join("Cargo.toml"));
+    let section = manifest.split(&format!("\n{heading}\n")).nth(1).and_then(|rest| rest.split("\n[").next());
     let names = section.unwrap_or_default().lines().filter_map(|line| line.split(['.', ' ', '=']).next());
     names.filter(|name| !name.is_empty()).map(ToOwned::to_owned).collect()
+}
+
+fn ours_among(names: &BTreeSet<String>) -> BTreeSet<String> {
+    let ours = OURS.iter().filter_map(|(folder, _)| folder.strip_prefix("crates/")).chain(["bench", "e2e"]);
+    names.intersection(&ours.map(ToOwned::to_owned).collect()).cloned().collect()
 }
 
 /// The code of a folder, file by file, without comments and tests.
@@ -85,19 +96,16 @@ fn every_crate_has_a_row_here() {
 
 #[test]
 fn dependencies_among_our_crates_have_one_direction() {
-    let names = OURS.iter().filter_map(|(folder, _)| folder.strip_prefix("crates/"));
-    let ours: BTreeSet<String> = names.chain(["bench"]).map(ToOwned::to_owned).collect();
     for (folder, expected) in OURS {
-        let found: BTreeSet<String> = dependencies(folder).intersection(&ours).cloned().collect();
-        assert_eq!(found, set(expected), "{folder}");
+        assert_eq!(ours_among(&dependencies(folder)), set(expected), "{folder}");
     }
 }
 
 #[test]
 fn the_loop_knows_the_service_by_its_http_contract_only() {
-    let names = OURS.iter().filter_map(|(folder, _)| folder.strip_prefix("crates/"));
-    let ours: BTreeSet<String> = names.chain(["bench"]).map(ToOwned::to_owned).collect();
-    assert_eq!(dependencies("e2e").intersection(&ours).cloned().collect::<BTreeSet<String>>(), set(&[]));
+    assert_eq!(ours_among(&dependencies("e2e")), set(&[]));
+    // Its stories ask the core which documents it accepts.
+    assert_eq!(ours_among(&section("e2e", "[dev-dependencies]")), set(&["fleet"]));
 }
 
 #[test]

@@ -108,9 +108,13 @@ fn an_artifact_that_lacks_a_set_or_a_provider_deletes_nothing() {
     }
     let syncs =
         of_kind("Kustomization").into_iter().filter(|(_, object)| object["spec"]["sourceRef"].is_object());
+    let mut files: Vec<String> = Vec::new();
     for (file, sync) in syncs {
         assert_eq!(sync["spec"]["deletionPolicy"], "Orphan", "{file}");
+        files.push(file);
     }
+    files.sort();
+    assert_eq!(files, ["bootstrap/git/sync.yaml", "bootstrap/oci/sync.yaml"]);
 }
 
 #[test]
@@ -151,4 +155,34 @@ fn only_the_identity_is_substituted() {
     let keys: BTreeSet<&str> =
         identity[0].1["data"].as_object().expect("an identity").keys().map(String::as_str).collect();
     assert_eq!(keys, BTreeSet::from(["CLUSTER_NAME", "CLUSTER_DNS", "ENVIRONMENT", "INTERNAL_API_URL"]));
+}
+
+#[test]
+fn adoption_and_alerts_know_every_kind() {
+    let all: Value = serde_saphyr::from_str(
+        &std::fs::read_to_string(cluster().join("adoption/all/kustomization.yaml")).expect("a file"),
+    )
+    .expect("YAML");
+    let named: BTreeSet<String> = all["components"]
+        .as_array()
+        .expect("components")
+        .iter()
+        .filter_map(|path| Some(path.as_str()?.trim_start_matches("../").to_owned()))
+        .collect();
+    assert_eq!(named, flux_kinds());
+    let rules = std::fs::read_to_string(cluster().join("alerts/prometheus/rules.yaml")).expect("a file");
+    for kind in flux_kinds() {
+        assert!(
+            rules.contains(&format!(
+                "absent(flux_resourceset_info{{exported_namespace=\"flux-system\", name=\"{kind}\"}})"
+            )),
+            "{kind}"
+        );
+        let component: Value = serde_saphyr::from_str(
+            &std::fs::read_to_string(cluster().join(format!("adoption/{kind}/kustomization.yaml")))
+                .expect("a file"),
+        )
+        .expect("YAML");
+        assert_eq!(component["patches"][0]["target"], json!({"kind": "ResourceSet", "name": kind}));
+    }
 }
