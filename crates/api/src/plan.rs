@@ -113,7 +113,7 @@ pub struct Removal {
     pub kind: String,
     /// The input.
     pub input: String,
-    /// Why: `decommissioned`, `removed`, `disabled`, `redelivered` or `moved`.
+    /// Why: `decommissioned`, `removed`, `disabled`, `redelivered`, `moved` or `evicted`.
     pub cause: String,
     /// Whether the request spelt it out.
     pub named: bool,

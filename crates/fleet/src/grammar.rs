@@ -158,16 +158,23 @@ fn source_url(text: &str) -> bool {
     };
     let (authority, path) = rest.split_once('/').map_or((rest, None), |(a, p)| (a, Some(p)));
     let (host, port) = authority.split_once(':').map_or((authority, None), |(h, p)| (h, Some(p)));
-    let segment = |s: &str| {
-        !s.is_empty() && s != "." && s != ".." && all(s, |b| label_character(b) || matches!(b, b'~'))
-    };
+    let is_oci = text.starts_with("oci://");
+    // Registries know repositories in lower case only, of 2 to 255 characters: Flux would never fetch another.
+    let character = |b: u8| label_character(b) && !(is_oci && b.is_ascii_uppercase()) || b == b'~' && !is_oci;
+    let segment = |s: &str| !s.is_empty() && s != "." && s != ".." && all(s, character);
     let segments = |p: &str| p.strip_suffix('/').unwrap_or(p).split('/').all(segment);
     dns_name(&host.to_ascii_lowercase())
-        && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
+        && port.is_none_or(is_port)
         && match path {
-            None | Some("") => text.starts_with("https://"),
-            Some(path) => segments(path) && (text.starts_with("https://") || !path.ends_with('/')),
+            None | Some("") => !is_oci,
+            Some(path) => {
+                segments(path) && (!is_oci || (!path.ends_with('/') && (2..=255).contains(&path.len())))
+            }
         }
+}
+
+fn is_port(text: &str) -> bool {
+    !text.starts_with(['+', '0']) && text.parse::<u16>().is_ok()
 }
 
 fn oci_tag(text: &str) -> bool {
@@ -330,8 +337,10 @@ mod tests {
             source_url,
             &[
                 "oci://ghcr.io/stefanprodan/charts/podinfo",
-                "oci://127.0.0.1:5000/a",
+                "oci://127.0.0.1:5000/ab",
+                "oci://x.io/a/b",
                 "https://charts.jetstack.io",
+                "https://x.io/~A",
                 "https://x.io/a/",
             ],
             &[
@@ -348,6 +357,11 @@ mod tests {
                 "https://x.io:99999/",
                 "oci://x.io/../a",
                 "oci://x.io/a//b",
+                "oci://x.io/a",
+                "oci://x.io/A/b",
+                "oci://x.io/~a",
+                "oci://x.io:+80/ab",
+                "oci://x.io:080/ab",
                 "oci://x.io/<<a>>",
             ],
         );

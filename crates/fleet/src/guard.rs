@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::document::Cluster;
+use crate::document::{Cluster, Delivery};
 use crate::hash::{self, Hash};
-use crate::ids::{CLUSTERS, Id, Key, KindName, PLATFORM_COMPONENTS, Timestamp};
+use crate::ids::{CLUSTERS, Id, Key, KindName, NAMESPACES, PLATFORM_COMPONENTS, Timestamp};
 use crate::kind::GuardClass;
 use crate::rejection::Sample;
 use crate::state::State;
@@ -45,6 +45,8 @@ pub enum Cause {
     Redelivered,
     /// Its path depends on the environment, and that has changed: Flux removes what the old path held.
     Moved,
+    /// The namespace that its Helm release lives in goes, and everything in it, though the component stays.
+    Evicted,
 }
 
 /// An input that was there and enabled, and will not be.
@@ -186,6 +188,9 @@ impl Removals {
                 let spelt = matches!(cause, Cause::Removed | Cause::Disabled)
                     && named.references.contains(&(old.id.clone(), kind.name().clone(), input.clone()));
                 self.push(&old.id, kind.name(), input, cause, spelt);
+                if name == NAMESPACES && is_home(after, new, input) {
+                    self.push(&old.id, &KindName::from(PLATFORM_COMPONENTS), input, Cause::Evicted, false);
+                }
             }
         }
     }
@@ -332,6 +337,14 @@ fn still_there(before: &State, after: &State, old: &Cluster, new: &Cluster, comp
         return Some(Cause::Redelivered);
     }
     (old.environment != new.environment && was.follows_environment()).then_some(Cause::Moved)
+}
+
+/// Whether a Helm release of a cluster lives in this namespace: its release and its namespace are called like the component.
+fn is_home(state: &State, cluster: &Cluster, namespace: &Id) -> bool {
+    cluster.component(namespace.as_str()).is_some_and(|reference| reference.enabled())
+        && state
+            .component(namespace.as_str())
+            .is_some_and(|component| component.doc.effective_delivery() == Delivery::Helm)
 }
 
 fn is_redelivered(before: &State, after: &State, key: &Key) -> bool {

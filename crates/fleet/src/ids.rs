@@ -94,6 +94,8 @@ name! {
 pub const CLUSTERS: &str = "clusters";
 /// The kind that holds the component catalog.
 pub const PLATFORM_COMPONENTS: &str = "platform_components";
+/// The kind whose removal takes along whatever runs in it.
+pub(crate) const NAMESPACES: &str = "namespaces";
 /// The member of a cluster's document that holds its patches.
 pub(crate) const PATCHES: &str = "patches";
 /// Not a kind of its own: the key space under which kinds themselves are recorded.

@@ -48,6 +48,7 @@ fn cause(cause: Cause) -> &'static str {
         Cause::Removed => "removed",
         Cause::Disabled => "disabled",
         Cause::Redelivered => "redelivered",
+        Cause::Evicted => "evicted",
         Cause::Moved => "moved",
     }
 }

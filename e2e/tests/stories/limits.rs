@@ -10,10 +10,7 @@ use crate::Story;
 
 pub(crate) const STORIES: &[(&str, Story)] = &[
     ("150_inputs_all_arrive", all_arrive),
-    (
-        "the_largest_answer_that_we_accept_is_accepted_and_one_byte_more_is_refused_at_the_write",
-        largest,
-    ),
+    ("the_largest_answer_that_we_accept_is_accepted_and_one_byte_more_is_refused_at_the_write", largest),
     ("what_kubernetes_stores_escaped_counts_as_it_is_stored", escaped),
 ];
 

@@ -358,6 +358,33 @@ fn a_confirmed_request_that_is_sent_again_has_nothing_left_to_do() {
 }
 
 #[test]
+fn a_namespace_that_a_release_lives_in_does_not_go_without_a_confirmation() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![
+        create("namespaces", json!({"id": "podinfo"})),
+        create("namespaces", json!({"id": "policies"})),
+        assign("dev-1", "namespaces", "podinfo", json!(null)),
+        assign("dev-1", "namespaces", "policies", json!(null)),
+    ]);
+    // By name, and only one: and yet it takes a component along that stays.
+    let Rejection::Confirm(confirmation) = fleet.reject(vec![unassign("dev-1", "namespaces", "podinfo")])
+    else {
+        panic!("no confirmation was asked for")
+    };
+    let evicted = confirmation.removals.inputs.iter().find(|removal| removal.cause == Cause::Evicted);
+    let evicted = evicted.expect("the component");
+    assert_eq!((evicted.kind.as_str(), evicted.input.as_str()), ("platform_components", "podinfo"));
+    fleet.confirm(vec![unassign("dev-1", "namespaces", "podinfo")]);
+    // A directory of manifests lives where it says; a component that goes as well, or is disabled, is not evicted.
+    fleet.accept(vec![unassign("dev-1", "namespaces", "policies")]);
+    fleet.accept(vec![assign("dev-1", "namespaces", "podinfo", json!(null))]);
+    fleet.accept(vec![
+        patch_reference("dev-1", "platform_components", "podinfo", json!({"enabled": false})),
+        unassign("dev-1", "namespaces", "podinfo"),
+    ]);
+}
+
+#[test]
 fn a_namespace_called_like_a_redelivered_component_is_not_removed() {
     let mut fleet = Fleet::small();
     fleet.accept(vec![

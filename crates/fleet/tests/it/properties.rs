@@ -31,7 +31,7 @@ fn start() -> Fleet {
     let mut operations = Vec::new();
     for id in &COMPONENTS[..6] {
         let url =
-            if id.starts_with('h') { "https://charts.example.com" } else { "oci://registry.example.com/k" };
+            if id.starts_with('h') { "https://charts.example.com" } else { "oci://registry.example.com/kk" };
         operations.push(create(
             "platform_components",
             json!({"id": id, "component_path": id, "oci_url": url, "oci_tag": "1.0.0"}),
@@ -162,7 +162,7 @@ fn component_body() -> impl Strategy<Value = Value> {
         prop::option::weighted(0.3, text()),
     )
         .prop_map(|(id, tag, delivery, depends_on, env, version)| {
-            let url = if id.starts_with('h') { "https://charts.example.com" } else { "oci://registry.example.com/k" };
+            let url = if id.starts_with('h') { "https://charts.example.com" } else { "oci://registry.example.com/kk" };
             let depends_on: BTreeSet<&str> = depends_on.into_iter().collect();
             let mut body = json!({"id": id, "component_path": id, "oci_url": url, "oci_tag": tag, "depends_on": depends_on, "cluster_env_enabled": env});
             if let Some(delivery) = delivery {
