@@ -22,6 +22,8 @@ pub fn serve(scratch: &Path, content: &Path, below: &str) -> Result<String> {
         "user.name=e2e",
         "-c",
         "user.email=e2e@example.com",
+        "-c",
+        "commit.gpgsign=false",
         "commit",
         "--quiet",
         "--message=the plane",

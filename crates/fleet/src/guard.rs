@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::document::{Cluster, Delivery};
+use crate::document::{Cluster, Delivery, Reference};
 use crate::hash::{self, Hash};
 use crate::ids::{CLUSTERS, Id, Key, KindName, NAMESPACES, PLATFORM_COMPONENTS, Timestamp};
 use crate::kind::GuardClass;
@@ -341,7 +341,7 @@ fn still_there(before: &State, after: &State, old: &Cluster, new: &Cluster, comp
 
 /// Whether a Helm release of a cluster lives in this namespace: its release and its namespace are called like the component.
 fn is_home(state: &State, cluster: &Cluster, namespace: &Id) -> bool {
-    cluster.component(namespace.as_str()).is_some_and(|reference| reference.enabled())
+    cluster.component(namespace.as_str()).is_some_and(Reference::enabled)
         && state
             .component(namespace.as_str())
             .is_some_and(|component| component.doc.effective_delivery() == Delivery::Helm)

@@ -24,7 +24,9 @@ pub(crate) const STORIES: &[(&str, Story)] = &[
 fn from_identity_alone(world: &mut World) -> Result<()> {
     let east = &world.east;
     for kind in e2e::cluster::KINDS {
-        east.kube.ready(&Place::flux(Kind::PROVIDER, kind))?;
+        let provider = east.kube.ready(&Place::flux(Kind::PROVIDER, kind))?;
+        let every = &provider["metadata"]["annotations"]["fluxcd.controlplane.io/reconcileEvery"];
+        ensure!(every == "30s" && provider["spec"]["insecure"] == true, "this is not the demo: {provider}");
         east.kube.ready(&Place::flux(Kind::RESOURCE_SET, kind))?;
     }
     let team = east.kube.get(&Place::global(Kind::NAMESPACE, "team-a"))?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use e2e::cluster::Cluster;
-use e2e::kube::{Kind, Place, uid};
+use e2e::kube::{Kind, Place, condition, uid};
 use e2e::wait::until;
 use e2e::world::World;
 use reqwest::Method;
@@ -23,6 +23,8 @@ pub(crate) const STORIES: &[(&str, Story)] = &[
     ("namespaces_are_assigned_changed_and_unassigned", namespaces),
     ("rolebindings_are_assigned_unassigned_and_change_their_role", rolebindings),
     ("the_environment_chooses_the_overlay", environment),
+    ("a_changed_substitution_reaches_the_manifests", substitution),
+    ("a_component_waits_for_what_it_depends_on", dependency),
     ("drift_is_corrected", drift),
 ];
 
@@ -289,6 +291,45 @@ fn environment(world: &mut World) -> Result<()> {
     overlay("dev")?;
     service.confirmed(&Method::PATCH, "/clusters/west", Some(&json!({"environment": "prod"})))?;
     overlay("prod")
+}
+
+fn substitution(world: &mut World) -> Result<()> {
+    let (east, service) = (&world.east, &world.service);
+    service.patch("/clusters/east", &json!({"patches": {"baseline": {"LOG_LEVEL": "trace"}}}))?;
+    east.follow("platform-components")?;
+    // Nobody asks the Kustomization to look: the label on its variables does.
+    until("the manifests have the new value", || {
+        let seen = east.kube.get(&Place::flux(Kind::CONFIG_MAP, "baseline"))?["data"]["log"].clone();
+        ensure!(seen == "trace", "{seen}");
+        Ok(())
+    })
+}
+
+fn dependency(world: &mut World) -> Result<()> {
+    let (east, service) = (&world.east, &world.service);
+    let release = Place::flux(Kind::HELM_RELEASE, "agent");
+    let replicas = || -> Result<Value> {
+        Ok(east.kube.get(&Place::new(Kind::DEPLOYMENT, "agent", "agent"))?["spec"]["replicas"].clone())
+    };
+    // A version of podinfo that does not exist: it is not ready, so agent, which depends on it, is not upgraded.
+    service.patch("/clusters/east/platform_components/podinfo", &json!({"oci_tag": "9.9.9"}))?;
+    east.follow("platform-components")?;
+    until("podinfo is not ready", || {
+        let podinfo = east.kube.get(&Place::flux(Kind::HELM_RELEASE, "podinfo"))?;
+        let (status, message) = condition(&podinfo, "Ready");
+        ensure!(status != "True", "{message}");
+        Ok(())
+    })?;
+    service.patch("/clusters/east", &json!({"patches": {"agent": {"replicaCount": "2"}}}))?;
+    east.follow("platform-components")?;
+    east.kube.fails(&release, "dependency 'flux-system/podinfo' is not ready")?;
+    ensure!(replicas()? == 1, "agent was upgraded");
+    service.patch("/clusters/east/platform_components/podinfo", &json!({"oci_tag": null}))?;
+    east.follow("platform-components")?;
+    until("agent is upgraded", || {
+        ensure!(replicas()? == 2, "it has {}", replicas()?);
+        Ok(())
+    })
 }
 
 fn drift(world: &mut World) -> Result<()> {

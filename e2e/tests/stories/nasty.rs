@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use fleet::{
-    Answer, CommitId, Kind, Operation, Origin, Patch, Policy, State, Target, Timestamp, Transaction, apply,
-    render,
+    Answer, CommitId, Kind, Operation, Origin, Patch, Policy, Reason, State, Target, Timestamp, Transaction,
+    apply, render,
 };
 use proptest::prelude::{Strategy, any, prop};
 use proptest::strategy::{Union, ValueTree};
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
 
 /// What strings are put together from.
@@ -124,8 +124,13 @@ fn text() -> impl Strategy<Value = String> {
     let atoms = prop::collection::vec(prop::sample::select(ATOMS), 0..8).prop_map(|atoms| atoms.concat());
     let chars = prop::collection::vec(any::<char>(), 0..12).prop_map(|chars| chars.into_iter().collect());
     let plain = prop::sample::select(PLAIN).prop_map(str::to_owned);
-    let long = prop::sample::select(ATOMS).prop_map(|atom| atom.repeat(60_000 / atom.len().max(1) / 6));
-    Union::new_weighted(vec![(10, atoms.boxed()), (6, chars.boxed()), (6, plain.boxed()), (1, long.boxed())])
+    let long = prop::sample::select(ATOMS).prop_map(|atom| atom.repeat(60_000 / atom.len()));
+    Union::new_weighted(vec![
+        (50, atoms.boxed()),
+        (30, chars.boxed()),
+        (30, plain.boxed()),
+        (1, long.boxed()),
+    ])
 }
 
 fn plain() -> impl Strategy<Value = String> {
@@ -203,15 +208,22 @@ pub(crate) struct Nasty {
     runner: TestRunner,
     transactions: u128,
     pub(crate) refused: usize,
+    /// Whether what was refused last was refused because an answer would be too large.
+    full: bool,
 }
 
 impl Nasty {
     pub(crate) const DNS: &str = "nasty.k8s.example.com";
 
-    /// Always the same ones.
+    /// The same ones each time, or others with a number in `E2E_SEED`.
     pub(crate) fn new() -> Self {
-        let mut nasty =
-            Self { state: State::empty(), runner: TestRunner::deterministic(), transactions: 0, refused: 0 };
+        let number: u64 =
+            std::env::var("E2E_SEED").ok().and_then(|number| number.parse().ok()).unwrap_or_default();
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&number.to_be_bytes());
+        let runner =
+            TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+        let mut nasty = Self { state: State::empty(), runner, transactions: 0, refused: 0, full: false };
         nasty.try_apply(Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect());
         nasty
     }
@@ -231,7 +243,8 @@ impl Nasty {
                 self.state = applied.next;
                 true
             }
-            Err(_) => {
+            Err(rejection) => {
+                self.full = rejection.reason() == Some(&Reason::TooLarge);
                 self.refused += 1;
                 false
             }
@@ -266,6 +279,11 @@ impl Nasty {
             }
         }
         for kind in ["namespaces", "rolebindings", "platform_components"] {
+            let name = |n: usize| {
+                NAMES
+                    .get(n)
+                    .map_or_else(|| format!("{n}-{kind}").replace('_', "-"), |name| (*name).to_owned())
+            };
             let mut made = 0;
             while made < each {
                 let mut document = match kind {
@@ -273,10 +291,14 @@ impl Nasty {
                     "rolebindings" => self.draw(rolebinding()),
                     _ => self.draw(component()),
                 };
-                let id = NAMES
-                    .get(made)
-                    .map_or_else(|| format!("{made}-{kind}").replace('_', "-"), |name| (*name).to_owned());
+                let id = name(made);
                 document["id"] = id.as_str().into();
+                if kind == "platform_components" {
+                    // One or two of those that are there, if their delivery is the same.
+                    let others = prop::collection::btree_set(0..made.max(1), 0..3);
+                    let others = self.draw(others).into_iter().filter(|other| *other < made).map(name);
+                    document["depends_on"] = others.collect::<Vec<_>>().into();
+                }
                 if !self.create(kind, document) {
                     assert!(self.refused < 20 * (each + 50), "next to nothing of {kind} is accepted");
                     continue;
@@ -284,7 +306,10 @@ impl Nasty {
                 made += 1;
                 let mut references = Map::new();
                 references.insert(kind.to_owned(), json!([{"id": id}]));
-                assert!(self.change(references.into()), "{kind}/{id} cannot be assigned");
+                if !self.change(references.into()) {
+                    assert!(self.full, "{kind}/{id} cannot be assigned");
+                    break;
+                }
                 if kind == "platform_components" {
                     for _ in 0..4 {
                         let (key, value) = self.draw(patch());
@@ -293,7 +318,11 @@ impl Nasty {
                 }
             }
         }
-        // One with nothing but what it must have.
+        // A long one, and one with nothing but what it must have.
+        let unit = "x: <<y>> ${Z} # ü {{ z }} ";
+        let long = unit.repeat(60_000 / unit.len() + 1);
+        let long = json!({"id": "long-one", "annotations": {"a": long}});
+        assert!(self.create("namespaces", long) && self.change(json!({"namespaces": [{"id": "long-one"}]})));
         assert!(
             self.create("namespaces", json!({"id": "bare-one"}))
                 && self.change(json!({"namespaces": [{"id": "bare-one"}]}))

@@ -108,9 +108,13 @@ fn alert(world: &mut World) -> Result<()> {
     west.kube.fails(&Place::flux(Kind::PROVIDER, "rolebindings"), "401")?;
     until("the alert arrives", || {
         let heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let event = heard.iter().find(|event| event["involvedObject"]["kind"] == "ResourceSetInputProvider");
+        let of_it = |event: &&Value| {
+            let object = &event["involvedObject"];
+            object["kind"] == "ResourceSetInputProvider" && object["name"] == "rolebindings"
+        };
+        let event = heard.iter().find(of_it);
         let event = event.with_context(|| format!("{heard:?}"))?;
-        ensure!(event["involvedObject"]["name"] == "rolebindings" && event["severity"] == "error", "{event}");
+        ensure!(event["severity"] == "error", "{event}");
         ensure!(
             event["metadata"]["cluster"] == "west" && event["metadata"]["environment"] == "prod",
             "{event}"

@@ -32,7 +32,7 @@ fn a_minute_away(world: &mut World) -> Result<()> {
         east.kube.fails(provider, "connection refused")?;
     }
 
-    // Drift: a label, a binding.
+    // Drift: a label, a binding, a Deployment of a chart.
     let team = Place::global(Kind::NAMESPACE, "team-a");
     let binding = Place::global(Kind::CLUSTER_ROLE_BINDING, "viewers");
     east.kube.patch(&team, &json!({"metadata": {"labels": {"team": null}}}))?;
@@ -42,6 +42,15 @@ fn a_minute_away(world: &mut World) -> Result<()> {
     }
     ensure!(east.kube.get(&team)?["metadata"]["labels"]["team"] == "a", "the label is still gone");
     east.kube.get(&binding)?;
+    let deployment = Place::new(Kind::DEPLOYMENT, "podinfo", "podinfo");
+    let replicas = east.kube.get(&deployment)?["spec"]["replicas"].clone();
+    east.kube.patch(&deployment, &json!({"spec": {"replicas": 7}}))?;
+    east.kube.reconciled(&Place::flux(Kind::HELM_RELEASE, "podinfo"))?;
+    until("the replicas are put back", || {
+        let found = east.kube.get(&deployment)?["spec"]["replicas"].clone();
+        ensure!(found == replicas, "{found}");
+        Ok(())
+    })?;
 
     // A provider is deleted, and the sync makes it again: it has no inputs, and its set must not believe that.
     east.kube.delete(&providers[1])?;

@@ -84,6 +84,15 @@ fn or_empty(value: &Value) -> Value {
     if value.is_null() { json!({}) } else { value.clone() }
 }
 
+/// The objects of a component wait for those of the components that it depends on.
+fn check_dependencies(input: &Value, object: &Value) -> Result<()> {
+    let expected: Vec<Value> =
+        input["depends_on"].as_array().into_iter().flatten().map(|id| json!({"name": id})).collect();
+    let found = object["spec"]["dependsOn"].as_array().cloned().unwrap_or_default();
+    ensure!(found == expected, "{}: {found:?} is not {expected:?}", input["id"]);
+    Ok(())
+}
+
 fn check_component(input: &Value, made: &BTreeMap<(String, String), Value>) -> Result<()> {
     let id = input["id"].as_str().context("an id")?;
     let get = |kind: &str, name: &str| {
@@ -98,6 +107,7 @@ fn check_component(input: &Value, made: &BTreeMap<(String, String), Value>) -> R
     }
     if !helm {
         let kustomization = get("Kustomization", id)?;
+        check_dependencies(input, kustomization)?;
         let mut path = format!("./{}", input["component_path"].as_str().context("a path")?);
         if input["cluster_env_enabled"] == true {
             path = format!("{path}/{}", input["cluster"]["environment"].as_str().context("an environment")?);
@@ -107,6 +117,7 @@ fn check_component(input: &Value, made: &BTreeMap<(String, String), Value>) -> R
         return same(id, &or_empty(&variables["data"]), &input["patches"]);
     }
     let release = get("HelmRelease", id)?;
+    check_dependencies(input, release)?;
     for field in ["releaseName", "targetNamespace", "storageNamespace"] {
         same(id, &release["spec"][field], &input["id"])?;
     }
@@ -179,7 +190,13 @@ fn rendered_exactly() -> Result<()> {
         "{documents} documents with {patches} patches rendered exactly in {:.1} s; {refused} draws were refused by our rules",
         began.elapsed().as_secs_f32()
     ));
-    ensure!(patches > 300, "only {patches} patches got through");
+    let dependent = inputs.iter().filter(|input| input["depends_on"] != json!([])).count();
+    let largest = nasty.inputs("namespaces").iter().map(|input| input["annotations"].to_string().len()).max();
+    ensure!(
+        patches > 100 && dependent > 20,
+        "only {patches} patches and {dependent} dependencies got through"
+    );
+    ensure!(largest >= Some(60_000), "the largest annotations have {largest:?} bytes");
     Ok(())
 }
 
