@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use e2e::cluster::Cluster;
-use e2e::kube::{Kind, Place, condition, uid};
+use e2e::kube::{Kind, Place, uid};
 use e2e::wait::until;
 use e2e::world::World;
 use reqwest::Method;
@@ -314,18 +314,15 @@ fn dependency(world: &mut World) -> Result<()> {
     // A version of podinfo that does not exist: it is not ready, so agent, which depends on it, is not upgraded.
     service.patch("/clusters/east/platform_components/podinfo", &json!({"oci_tag": "9.9.9"}))?;
     east.follow("platform-components")?;
-    until("podinfo is not ready", || {
-        let podinfo = east.kube.get(&Place::flux(Kind::HELM_RELEASE, "podinfo"))?;
-        let (status, message) = condition(&podinfo, "Ready");
-        ensure!(status != "True", "{message}");
-        Ok(())
-    })?;
+    let podinfo = Place::flux(Kind::HELM_RELEASE, "podinfo");
+    east.kube.fails(&podinfo, "OCIRepository 'flux-system/podinfo' is not ready")?;
     service.patch("/clusters/east", &json!({"patches": {"agent": {"replicaCount": "2"}}}))?;
     east.follow("platform-components")?;
     east.kube.fails(&release, "dependency 'flux-system/podinfo' is not ready")?;
     ensure!(replicas()? == 1, "agent was upgraded");
     service.patch("/clusters/east/platform_components/podinfo", &json!({"oci_tag": null}))?;
     east.follow("platform-components")?;
+    east.kube.ready(&podinfo)?;
     until("agent is upgraded", || {
         ensure!(replicas()? == 2, "it has {}", replicas()?);
         Ok(())
