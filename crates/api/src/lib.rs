@@ -2,11 +2,21 @@
 //! know how anything is decided, stored or sent.
 
 mod batch;
+mod kind;
+mod list;
 mod plan;
 mod problem;
 mod revision;
+mod standing;
+mod strict;
+mod whoami;
 
 pub use batch::{BatchAnswer, ChangedDocument, Operation, PatchType};
-pub use plan::{Change, Effect, Effects, FieldChange, Plan, Removal, Removals, Totals};
+pub use kind::Kind;
+pub use list::Revisioned;
+pub use plan::{Change, Effect, Effects, FieldChange, Plan, PlannedDocument, Removal, Removals, Totals};
 pub use problem::{Problem, ProblemName, Violation};
 pub use revision::{Counts, DocumentChange, DocumentKey, DocumentVersion, Revision, RevisionDetail};
+pub use standing::{Decommissioned, GuardLimits, Standing};
+pub use strict::Strict;
+pub use whoami::Whoami;

@@ -10,6 +10,12 @@ use serde_json::Value;
 pub struct Plan {
     /// The revision that it was worked out on.
     pub revision: u64,
+    /// What it does, in short: the same for two plans that do the same to every document and every cluster, wherever they were worked out.
+    pub digest: String,
+    /// How many documents it would change.
+    pub changed: usize,
+    /// The first of these.
+    pub documents: Vec<PlannedDocument>,
     /// What the clusters would see.
     pub effects: Effects,
     /// What Flux would delete.
@@ -22,6 +28,23 @@ pub struct Plan {
     /// What one should know about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// A document that a change would make, change or remove.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PlannedDocument {
+    /// Its kind; `decommissioned` for the record of a decommissioned cluster.
+    pub kind: String,
+    /// Its id.
+    pub id: String,
+    /// What would happen to it.
+    pub change: Change,
+    /// What it is, if it is to be another; absent when there is too much to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// What it would be, if it is to be; absent when there is too much to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
 }
 
 /// What the clusters see of a change.
@@ -64,7 +87,7 @@ pub struct Effect {
     pub clusters: Vec<String>,
 }
 
-/// What happens to an input.
+/// What happens to an input, or to a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
@@ -117,4 +140,23 @@ pub struct Removal {
     pub cause: String,
     /// Whether the request spelt it out.
     pub named: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::Plan;
+
+    #[test]
+    fn a_plan_that_does_not_say_what_it_changes_is_not_taken_for_one_that_changes_nothing() {
+        let nothing = json!({
+            "revision": 1,
+            "effects": {"clusters": 0, "totals": {}, "changes": []},
+            "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": []},
+            "confirm": null,
+        });
+        let error = from_value::<Plan>(nothing).expect_err("it has no digest").to_string();
+        assert_eq!(error, "missing field `digest`");
+    }
 }

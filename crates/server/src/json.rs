@@ -1,17 +1,15 @@
 //! Request bodies. Stricter than `serde_json`: a key that is given twice is an error, for only one of the two would count.
 
-use std::fmt;
-
+use api::Strict;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
 /// Reads a JSON text; what is wrong is told with its line and column.
 pub fn read(bytes: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("the body is not UTF-8: {error}"))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value =
-        Strict.deserialize(&mut deserializer).map_err(|error| format!("the body is not JSON: {error}"))?;
+    let Strict(value) =
+        Strict::deserialize(&mut deserializer).map_err(|error| format!("the body is not JSON: {error}"))?;
     deserializer.end().map_err(|error| format!("the body is more than one JSON value: {error}"))?;
     Ok(value)
 }
@@ -19,72 +17,6 @@ pub fn read(bytes: &[u8]) -> Result<Value, String> {
 /// Reads a value into a type, or says what is wrong with it.
 pub fn typed<T: for<'de> Deserialize<'de>>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
-}
-
-struct Strict;
-
-impl<'de> DeserializeSeed<'de> for Strict {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("not a finite number"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(Strict)? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut members = Map::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if members.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key `{key}` is given twice")));
-            }
-            let value = map.next_value_seed(Strict)?;
-            members.insert(key, value);
-        }
-        Ok(Value::Object(members))
-    }
 }
 
 #[cfg(test)]

@@ -136,6 +136,9 @@ impl From<NotWritten> for Refusal {
     fn from(error: NotWritten) -> Self {
         match error {
             NotWritten::Rejected(rejection) => rejection.into(),
+            stale @ NotWritten::Stale { .. } => {
+                Self::new(StatusCode::PRECONDITION_FAILED, ProblemName::Stale, stale.to_string())
+            }
             NotWritten::Unavailable(why) => {
                 Self::unavailable("the store cannot be written to now; nothing has changed").with_log(why)
             }

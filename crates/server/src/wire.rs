@@ -2,13 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use api::{Change, Counts, DocumentKey, Revision};
-use fleet::{Cause, InputChange, Key, Tally, Timestamp};
+use api::{Change, ChangedDocument, Counts, DocumentKey, PlannedDocument, Revision};
+use data_encoding::HEXLOWER;
+use fleet::{Canonical, Cause, InputChange, Key, State, Tally, Timestamp};
 use ledger::Record;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// How many names are told of many.
 const NAMED: usize = 100;
+/// So many bytes of documents, before and after, a plan tells.
+const TOLD_BYTES: usize = 256 * 1024;
+/// How many of the documents that a change changes are told.
+const NAMED_DOCUMENTS: usize = 1_000;
 
 fn names<'a>(ids: impl Iterator<Item = &'a fleet::Id>) -> Vec<String> {
     ids.take(NAMED).map(ToString::to_string).collect()
@@ -86,6 +92,79 @@ fn effect(effect: &fleet::Effect) -> api::Effect {
         count: effect.clusters.len(),
         clusters: names(effect.clusters.iter()),
     }
+}
+
+/// The first of the documents that a change has changed; with each, whether it is still there.
+pub(crate) fn changed(changed: &[(Key, bool)]) -> Vec<ChangedDocument> {
+    let document = |(key, is_there): &(Key, bool)| ChangedDocument {
+        kind: key.kind.to_string(),
+        id: key.id.to_string(),
+        deleted: !is_there,
+    };
+    changed.iter().take(NAMED_DOCUMENTS).map(document).collect()
+}
+
+fn body(state: &State, key: &Key) -> Option<Canonical> {
+    state.body(key.kind.as_str(), key.id.as_str()).map(|(body, _)| body)
+}
+
+/// The first of the documents that a change would change, with what they are and would be as long as that is not too much.
+pub(crate) fn planned(before: &State, changes: &[fleet::Change]) -> Vec<PlannedDocument> {
+    let mut left = TOLD_BYTES;
+    let document = |change: &fleet::Change| {
+        let happens = match (before.document_revision(change.key()), change.after()) {
+            (_, None) => Change::Removed,
+            (None, Some(_)) => Change::Added,
+            (Some(_), Some(_)) => Change::Changed,
+        };
+        let told = body(before, change.key()).filter(|_| happens == Change::Changed);
+        let bytes = told.as_ref().map_or(0, |was| was.as_str().len())
+            + change.after().map_or(0, |after| after.as_str().len());
+        let fits = bytes <= left;
+        left -= if fits { bytes } else { 0 };
+        let value = |body: &Canonical| serde_json::from_str(body.as_str()).ok().filter(|_| fits);
+        PlannedDocument {
+            kind: change.key().kind.to_string(),
+            id: change.key().id.to_string(),
+            change: happens,
+            before: told.as_ref().and_then(value),
+            // The record of a decommission is nobody's document.
+            after: change
+                .after()
+                .filter(|_| change.key().kind.as_str() != fleet::DECOMMISSIONED)
+                .and_then(value),
+        }
+    };
+    changes.iter().take(NAMED_DOCUMENTS).map(document).collect()
+}
+
+/// What a plan does, in short: every changed document before and after, every effect on every cluster, every removal. Nothing of it is cut.
+pub(crate) fn plan_digest(
+    before: &State,
+    changes: &[fleet::Change],
+    effects: &fleet::Effects,
+    removals: &fleet::Removals,
+) -> String {
+    let mut hasher = Sha256::new();
+    // Each part with its length: no two lists of parts are the same bytes.
+    let mut part = |text: &str| {
+        hasher.update(text.len().to_le_bytes());
+        hasher.update(text);
+    };
+    for change in changes {
+        part(&change.key().to_string());
+        // The record of a decommission has the revision in it, which is not what the plan does.
+        if change.key().kind.as_str() != fleet::DECOMMISSIONED {
+            part(&before.hash_of(change.key()).unwrap_or_default().to_string());
+            part(&change.hash().to_string());
+        }
+    }
+    for effect in &effects.effects {
+        part(&format!("{}/{} {:?}", effect.kind, effect.input, effect.change));
+        effect.clusters.iter().for_each(|cluster| part(cluster.as_str()));
+    }
+    part(&removals.digest().to_string());
+    HEXLOWER.encode(&hasher.finalize())
 }
 
 /// RFC 3339, in UTC, with milliseconds.

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use fleet::{
-    Commit, CommitId, Operation, Origin, Policy, Rejection, Removals, RemovalsDigest, State, Timestamp,
-    Transaction, apply,
+    Applied, Commit, CommitId, Operation, Origin, Policy, Rejection, Removals, RemovalsDigest, Revision,
+    State, Timestamp, Transaction, apply,
 };
 use ledger::{AppendError, Budget, Ledger};
 use tokio::sync::{mpsc, oneshot};
@@ -35,6 +35,8 @@ pub struct Request {
     pub operations: Vec<Operation>,
     /// The removals that they confirm.
     pub confirm: Option<RemovalsDigest>,
+    /// The revision that the fleet must still be at: the one that they saw a plan of this on.
+    pub planned_on: Option<Revision>,
     /// Who they are.
     pub actor: Arc<str>,
     /// Why.
@@ -82,6 +84,14 @@ pub enum NotWritten {
     /// It was refused.
     #[error(transparent)]
     Rejected(#[from] Rejection),
+    /// The fleet is not where it was planned on.
+    #[error("the fleet is at revision {now}, and this was planned on revision {planned_on}; plan it again")]
+    Stale {
+        /// The revision that it was planned on.
+        planned_on: Revision,
+        /// The revision that the fleet is at.
+        now: Revision,
+    },
     /// The store cannot take it now. Nothing has happened.
     #[error("nothing was written: {0}")]
     Unavailable(String),
@@ -90,11 +100,32 @@ pub enum NotWritten {
     Unknown(String),
 }
 
+/// Refuses what was planned on another revision than the one that it is decided on.
+pub fn still_at(state: &State, planned_on: Option<Revision>) -> Result<(), NotWritten> {
+    let now = state.head().revision;
+    match planned_on {
+        Some(planned_on) if planned_on != now => Err(NotWritten::Stale { planned_on, now }),
+        _ => Ok(()),
+    }
+}
+
 type Reply = oneshot::Sender<Result<Written, NotWritten>>;
 
 struct Job {
+    planned_on: Option<Revision>,
     transaction: Transaction,
     reply: Reply,
+}
+
+impl Job {
+    fn new(request: Request, reply: Reply) -> Self {
+        Self { planned_on: request.planned_on, transaction: request.transaction(), reply }
+    }
+
+    fn decide(&self, state: &State, policy: &Policy) -> Result<Applied, NotWritten> {
+        still_at(state, self.planned_on)?;
+        Ok(apply(state, policy, &self.transaction)?)
+    }
 }
 
 /// Takes changes to the writer.
@@ -137,7 +168,7 @@ impl Writer {
     /// Has a change made, and returns when it is safe in the store, or certain not to be.
     pub async fn write(&self, request: Request) -> Result<Written, NotWritten> {
         let (reply, answer) = oneshot::channel();
-        let job = Job { transaction: request.transaction(), reply };
+        let job = Job::new(request, reply);
         self.jobs.send(job).await.map_err(|_| NotWritten::Unavailable(ENDED.to_owned()))?;
         // A writer that ends without an answer may have appended before.
         answer.await.unwrap_or_else(|_| Err(NotWritten::Unknown(ENDED.to_owned())))
@@ -168,7 +199,7 @@ struct Group {
     /// How many commits there are.
     size: usize,
     /// What each will be told once it is safe.
-    outcomes: Vec<Result<Written, Rejection>>,
+    outcomes: Vec<Result<Written, NotWritten>>,
 }
 
 impl Group {
@@ -178,7 +209,7 @@ impl Group {
             Self { state: (*base).clone(), base, commits: Vec::new(), size: 0, outcomes: Vec::new() };
         let mut bytes = 0;
         for job in jobs.iter().take(GROUP) {
-            let outcome = apply(&group.state, policy, &job.transaction).map(|applied| {
+            let outcome = job.decide(&group.state, policy).map(|applied| {
                 let changes = applied.commit.as_ref().map(|commit| &*commit.changes).unwrap_or_default();
                 let written = Written {
                     changed: changes.iter().map(|c| (c.key().clone(), c.after().is_some())).collect(),
@@ -247,7 +278,7 @@ impl Desk {
                 }
                 for (job, outcome) in jobs.zip(group.outcomes) {
                     // Whoever asked may have gone.
-                    let _ = job.reply.send(outcome.map_err(NotWritten::from));
+                    let _ = job.reply.send(outcome);
                 }
                 Ok(())
             }
@@ -344,7 +375,14 @@ mod tests {
     }
 
     fn request(operations: Vec<Operation>) -> Request {
-        Request { operations, confirm: None, actor: "admin".into(), reason: None, request: "r".into() }
+        Request {
+            operations,
+            confirm: None,
+            planned_on: None,
+            actor: "admin".into(),
+            reason: None,
+            request: "r".into(),
+        }
     }
 
     /// Each of them makes a namespace with about so many bytes.
@@ -352,7 +390,7 @@ mod tests {
         let job = |n: usize| {
             let body = json!({"id": format!("n{n}"), "annotations": {"text": "x".repeat(bytes)}});
             let create = Operation::Create { kind: "namespaces".into(), body, replace_decommissioned: false };
-            Job { transaction: request(vec![create]).transaction(), reply: oneshot::channel().0 }
+            Job::new(request(vec![create]), oneshot::channel().0)
         };
         (0..number).map(job).collect()
     }
@@ -374,5 +412,24 @@ mod tests {
         let group = Group::decide(fleet(), &Policy::default(), &twice);
         let outcomes: Vec<bool> = group.outcomes.iter().map(Result::is_ok).collect();
         assert_eq!((outcomes, group.size), (vec![true, false], 1));
+    }
+
+    #[test]
+    fn a_plan_is_stale_once_another_of_the_same_group_has_changed_the_fleet() {
+        let fleet = fleet();
+        let on_head = |mut job: Job| {
+            job.planned_on = Some(fleet.head().revision);
+            job
+        };
+        let nothing = || Job::new(request(Vec::new()), oneshot::channel().0);
+        let queue = [nothing()].into_iter().chain(jobs(2, 1)).chain([nothing()]).map(on_head).collect();
+        let group = Group::decide(fleet.clone(), &Policy::default(), &queue);
+        let told = |outcome: &Result<Written, NotWritten>| match outcome {
+            Ok(written) => written.state.head().revision.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let stale = "the fleet is at revision 2, and this was planned on revision 1; plan it again";
+        assert_eq!(group.outcomes.iter().map(told).collect::<Vec<_>>(), ["1", "2", stale, stale]);
+        assert_eq!(group.size, 1);
     }
 }

@@ -9,7 +9,7 @@ use crate::ids::{CLUSTERS, DECOMMISSIONED, KINDS, KindName, PLATFORM_COMPONENTS}
 use crate::schema::Schema;
 
 /// Names that a kind cannot have: fixed routes, what stands beside `{ref}` under a cluster, and key spaces of the ledger.
-const TAKEN: [&str; 21] = [
+const TAKEN: [&str; 22] = [
     KINDS,
     DECOMMISSIONED,
     "api",
@@ -31,6 +31,7 @@ const TAKEN: [&str; 21] = [
     "ui",
     "users",
     "watch",
+    "whoami",
 ];
 
 /// What the typed core reads of its two shapes, with the types it expects.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::file::complaints;
 
 /// What the list route has of its own, on every kind.
-const TAKEN: [&str; 5] = ["after", "dry_run", "limit", "offset", "selector"];
+const TAKEN: [&str; 6] = ["after", "dry_run", "limit", "offset", "revisions", "selector"];
 
 /// A filter that lists of a kind have.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -184,13 +184,15 @@ mod tests {
     fn a_parameter_that_could_not_filter_is_told() {
         assert_eq!(
             problems(&json!([
-                {"name": "colour"}, {"name": "limit", "schema": {"type": "integer"}}, {"name": "selector"}, {"name": "tags"},
+                {"name": "colour"}, {"name": "limit", "schema": {"type": "integer"}}, {"name": "selector"},
+                {"name": "revisions", "schema": {"type": "boolean"}}, {"name": "tags"},
                 {"name": "ratio", "schema": {"type": "number"}}, {"name": "mtu"}, {"name": "zone"}, {"name": "zone"},
             ])),
             [
                 "the query parameter `colour` is no property of the document, so there is nothing to compare it with",
                 "the query parameter `limit` is one that every list has already",
                 "the query parameter `selector` is one that every list has already",
+                "the query parameter `revisions` is one that every list has already",
                 "the query parameter `tags` must be of a property of type string, boolean or integer: others cannot be compared with the text in a query",
                 "the query parameter `ratio` must be of a property of type string, boolean or integer: others cannot be compared with the text in a query",
                 "the query parameter `mtu` must have `schema.type` integer, as the property has",

@@ -251,7 +251,8 @@ impl State {
         self.identity_of(key).map(|(revision, _, _)| revision)
     }
 
-    pub(crate) fn hash_of(&self, key: &Key) -> Option<Hash> {
+    /// The hash of an entry as it is; the same for two that say the same, whatever their revisions.
+    pub fn hash_of(&self, key: &Key) -> Option<Hash> {
         self.identity_of(key).map(|(_, _, hash)| hash)
     }
 

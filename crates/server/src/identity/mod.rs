@@ -30,7 +30,9 @@ impl Role {
     /// Whether it may use a route.
     pub fn may(self, access: Access) -> bool {
         match (self, access) {
-            (_, Access::Open | Access::Inputs | Access::ClusterList) | (Self::Admin, _) => true,
+            (_, Access::Open | Access::Whoami | Access::Inputs | Access::ClusterList) | (Self::Admin, _) => {
+                true
+            }
             (Self::FleetReader, Access::Read | Access::Write) => false,
         }
     }
@@ -41,6 +43,8 @@ impl Role {
 pub enum Access {
     /// Nothing that needs a credential.
     Open,
+    /// Who they are.
+    Whoami,
     /// The inputs of one cluster.
     Inputs,
     /// The list of all clusters, as Flux gets it.

@@ -35,12 +35,13 @@ fn a_wrong_or_unreadable_credential_is_nobody() {
 }
 
 #[test]
-fn a_reader_polls_and_nothing_else() {
+fn a_reader_polls_and_learns_who_it_is_and_nothing_else() {
     let allowed = |role: Role| {
-        [Access::Open, Access::Inputs, Access::ClusterList, Access::Read, Access::Write].map(|a| role.may(a))
+        [Access::Open, Access::Whoami, Access::Inputs, Access::ClusterList, Access::Read, Access::Write]
+            .map(|access| role.may(access))
     };
-    assert_eq!(allowed(Role::FleetReader), [true, true, true, false, false]);
-    assert_eq!(allowed(Role::Admin), [true; 5]);
+    assert_eq!(allowed(Role::FleetReader), [true, true, true, true, false, false]);
+    assert_eq!(allowed(Role::Admin), [true; 6]);
 }
 
 #[test]

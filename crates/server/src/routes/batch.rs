@@ -1,6 +1,6 @@
 //! Many operations in one transaction.
 
-use api::{BatchAnswer, ChangedDocument, PatchType, Violation};
+use api::{BatchAnswer, PatchType, Violation};
 use axum::Json;
 use axum::response::IntoResponse;
 use axum::routing::MethodFilter;
@@ -14,11 +14,10 @@ use super::write::{self, DRY_RUN, Outcome};
 use crate::identity::Access;
 use crate::json;
 use crate::problem::{Answered, Refusal};
+use crate::wire;
 
 /// The most operations. The writer decides about one batch at a time, and others wait for it.
 const MAX_OPERATIONS: usize = 10_000;
-/// How many changed documents the answer names.
-const NAMED: usize = 1_000;
 
 pub(super) fn routes(table: &mut Table) {
     table.add(MethodFilter::POST, "/batch", Access::Write, batch);
@@ -31,15 +30,10 @@ async fn batch(call: Call, Content(body): Content) -> Answered {
     match write::write(&call, &query, operations, &body).await? {
         Outcome::Tried(response) => Ok(response),
         Outcome::Made(written) => {
-            let documents = written.changed.iter().take(NAMED).map(|(key, is_there)| ChangedDocument {
-                kind: key.kind.to_string(),
-                id: key.id.to_string(),
-                deleted: !is_there,
-            });
             let answer = BatchAnswer {
                 revision: written.state.head().revision.0,
                 changed: written.changed.len(),
-                documents: documents.collect(),
+                documents: wire::changed(&written.changed),
             };
             Ok(write::made(Json(answer).into_response(), &written))
         }

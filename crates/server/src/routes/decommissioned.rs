@@ -1,12 +1,12 @@
 //! The records of decommissioned clusters: what makes their polls be answered with an empty list.
 
+use api::Decommissioned;
 use axum::routing::MethodFilter;
 use fleet::Operation;
 use http::HeaderValue;
-use serde_json::{Value, json};
 
 use super::Table;
-use super::answer::json_body;
+use super::answer::json_of;
 use super::call::{Call, Content, Segments};
 use super::write::{self, DRY_RUN, deleted, no_body};
 use crate::identity::Access;
@@ -25,15 +25,13 @@ async fn list(call: Call) -> Answered {
     let all = state.tombstones();
     let rest = all.iter().filter(|stored| after.is_none_or(|after| stored.doc.dns.as_str() > after));
     let (page, is_last) = paging::cut(rest, limit);
-    let told = page.iter().map(|stored| {
-        json!({
-            "dns": stored.doc.dns.as_str(),
-            "id": stored.doc.id.as_str(),
-            "uid": stored.doc.uid.to_string(),
-            "revision": stored.revision.0,
-        })
+    let told = page.iter().map(|stored| Decommissioned {
+        dns: stored.doc.dns.as_str().to_owned(),
+        id: stored.doc.id.as_str().to_owned(),
+        revision: stored.revision.0,
+        uid: stored.doc.uid.to_string(),
     });
-    let mut response = json_body(told.collect::<Value>().to_string());
+    let mut response = json_of(&told.collect::<Vec<_>>())?;
     response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(all.len()));
     if let (false, Some(last)) = (is_last, page.last()) {
         let next = [("after", last.doc.dns.as_str())];

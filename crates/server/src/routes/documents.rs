@@ -1,5 +1,7 @@
 //! Documents: list, create, read, replace, change, delete, and who uses them. One set of routes for every kind.
 
+use std::fmt::Write as _;
+
 use axum::routing::MethodFilter;
 use fleet::{CLUSTERS, Key, Kind, Listing, Operation, ParameterType, QueryParameter, Selector, Target};
 use http::{HeaderValue, StatusCode, header};
@@ -28,7 +30,7 @@ pub(super) fn routes(table: &mut Table) {
 const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// The query parameters of a list beside those of its kind.
-const LIST: [&str; 4] = ["selector", "limit", "offset", "after"];
+const LIST: [&str; 5] = ["selector", "limit", "offset", "after", "revisions"];
 
 async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
     let state = call.app.replica.serving()?;
@@ -38,6 +40,7 @@ async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
     let selector = query.get("selector").map(Selector::parse).transpose();
     let selector = selector.map_err(|bad| Refusal::bad_request(format!("`selector`: {bad}")))?;
     let (limit, offset) = (query.limit()?, query.offset("offset")?);
+    let with_revisions = query.switch("revisions")?;
     for parameter in kind.query_parameters() {
         if let Some(value) = query.get(&parameter.name) {
             possible(&kind, parameter, value)?;
@@ -60,9 +63,14 @@ async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
             if text.len() > PAGE_BYTES {
                 break;
             }
-            if let Some((body, _)) = state.body(kind.name().as_str(), id.as_str()) {
+            if let Some((body, revision)) = state.body(kind.name().as_str(), id.as_str()) {
                 text.push_str(if text.len() > 1 { "," } else { "" });
-                text.push_str(body.as_str());
+                if with_revisions {
+                    // An `api::Revisioned`, around a body that is text already.
+                    let _ = write!(text, "{{\"revision\":{revision},\"document\":{}}}", body.as_str());
+                } else {
+                    text.push_str(body.as_str());
+                }
             }
             last = Some(*id);
         }

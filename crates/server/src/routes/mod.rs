@@ -11,6 +11,7 @@ mod history;
 mod kinds;
 mod references;
 mod service;
+mod whoami;
 mod write;
 
 use std::sync::Arc;
@@ -69,6 +70,7 @@ pub fn routes(app: &Arc<App>) -> (Router, Vec<Route>) {
     let mut table = Table::new(app);
     service::routes(&mut table);
     flux::routes(&mut table);
+    whoami::routes(&mut table);
     if app.mode == Mode::Crud {
         documents::routes(&mut table);
         references::routes(&mut table);

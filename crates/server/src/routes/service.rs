@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::{GuardLimits, Standing};
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::response::IntoResponse;
@@ -40,26 +41,27 @@ async fn ready(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
     let known = app.replica.known();
     let status = if serving.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let writer = app.writer.as_ref().map(|writer| if writer.has_failed() { "failed" } else { "running" });
-    let body = json!({
-        "status": if serving.is_ok() { "ready" } else { "not ready" },
-        "because": serving.err().map(|not_serving| not_serving.to_string()),
-        "version": env!("CARGO_PKG_VERSION"),
-        "mode": app.mode.to_string(),
-        "revision": known.as_ref().map(|state| state.head().revision.0),
-        "hash": known.as_ref().map(|state| state.head().hash.to_string()),
-        "store": match (app.replica.trouble(), app.replica.millis_behind()) {
-            (None, Some(_)) => "reachable",
-            (None, None) => "not asked yet",
-            (Some(_), _) => "not confirmed",
+    let store = match (app.replica.trouble(), app.replica.millis_behind()) {
+        (None, Some(_)) => "reachable",
+        (None, None) => "not asked yet",
+        (Some(_), _) => "not confirmed",
+    };
+    let body = Standing {
+        status: if serving.is_ok() { "ready" } else { "not ready" }.to_owned(),
+        because: serving.err().map(|not_serving| not_serving.to_string()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        mode: app.mode.to_string(),
+        revision: known.as_ref().map(|state| state.head().revision.0),
+        hash: known.as_ref().map(|state| state.head().hash.to_string()),
+        store: store.to_owned(),
+        seconds_behind: app.replica.millis_behind().map(|millis| millis / 1_000),
+        writer: writer.map(ToOwned::to_owned),
+        guard: GuardLimits {
+            clusters: app.policy.guard_clusters,
+            deletions_per_hour: app.policy.deletions_per_hour,
+            removals_per_hour: app.policy.removals_per_hour,
         },
-        "seconds_behind": app.replica.millis_behind().map(|millis| millis / 1_000),
-        "writer": writer,
-        "guard": {
-            "clusters": app.policy.guard_clusters,
-            "deletions_per_hour": app.policy.deletions_per_hour,
-            "removals_per_hour": app.policy.removals_per_hour,
-        },
-    });
+    };
     let headers = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     Ok((status, headers, Json(body)).into_response())
 }

@@ -17,12 +17,14 @@ use crate::json;
 use crate::problem::{Answered, Refusal};
 use crate::query::{self, Query};
 use crate::wire;
-use crate::writer::{NotWritten, Request, Written};
+use crate::writer::{self, NotWritten, Request, Written};
 
 /// The query parameters that every write has.
 pub(super) const DRY_RUN: &str = "dry_run";
 /// How a change is confirmed.
 const X_CONFIRM: &str = "x-confirm";
+/// The revision of the fleet that a change was planned on.
+pub(super) const X_PLAN_REVISION: &str = "x-plan-revision";
 /// Why a change is made.
 pub(super) const X_CHANGE_REASON: &str = "x-change-reason";
 /// How long a client waits for the store before it is told that nothing is known.
@@ -82,7 +84,17 @@ fn request(call: &Call, operations: Vec<Operation>) -> Answered<Request> {
             Refusal::bad_request("`X-Confirm` must be the 64 hexadecimal digits that `confirm` gave you")
         })
     });
+    let planned_on = call.header(X_PLAN_REVISION)?.map(|text| {
+        query::digits(text).map(Revision).ok_or_else(|| {
+            Refusal::bad_request(format!(
+                "`X-Plan-Revision` is `{text}`; it must be the number that a dry run gave as `revision`"
+            ))
+        })
+    });
     let reason = call.header(X_CHANGE_REASON)?.filter(|reason| !reason.is_empty());
+    if reason.is_some_and(|reason| reason.chars().any(char::is_control)) {
+        return Err(Refusal::bad_request("`X-Change-Reason` must be one line without control characters"));
+    }
     if let Some(reason) = reason.filter(|reason| reason.len() > MAX_REASON) {
         let detail = format!("`X-Change-Reason` has {} bytes; {MAX_REASON} are the most", reason.len());
         return Err(Refusal::bad_request(detail));
@@ -91,6 +103,7 @@ fn request(call: &Call, operations: Vec<Operation>) -> Answered<Request> {
     Ok(Request {
         operations,
         confirm: confirm.transpose()?,
+        planned_on: planned_on.transpose()?,
         actor: actor.ok_or_else(|| Refusal::internal("a write by nobody"))?,
         reason: reason.map(Into::into),
         request: (&*call.id.0).into(),
@@ -107,12 +120,16 @@ async fn tried(call: &Call, request: Request) -> Answered {
 }
 
 fn plan(before: &Arc<State>, policy: &fleet::Policy, request: Request) -> Answered<Plan> {
+    writer::still_at(before, request.planned_on)?;
     let planned = fleet::plan(before, policy, &request.transaction())?;
     let applied = planned.applied;
     let changes = applied.commit.as_ref().map(|commit| &*commit.changes).unwrap_or_default();
     let effects = Effects::between(before, &applied.next, changes.iter().map(fleet::Change::key));
     Ok(Plan {
         revision: before.head().revision.0,
+        digest: wire::plan_digest(before, changes, &effects, &applied.removals),
+        changed: changes.len(),
+        documents: wire::planned(before, changes),
         effects: wire::effects(&effects),
         removals: wire::removals(&applied.removals),
         confirm: planned.unconfirmed.as_ref().map(|_| applied.removals.digest().to_string()),

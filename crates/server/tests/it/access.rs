@@ -1,7 +1,10 @@
 //! Every route × every credential. A route without a row here fails the test.
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use http::Request;
+use serde_json::json;
 use server::config::Mode;
 use server::identity::Access;
 
@@ -10,10 +13,11 @@ use crate::api::{ADMIN, Api, READER, small_fleet};
 /// The route, what it gives, an example of its path, and the answers to: no token, a wrong one, the reader's, the admin's.
 type Row = (&'static str, &'static str, Access, &'static str, [u16; 4]);
 
-const SERVICE: [Row; 3] = [
+const SERVICE: [Row; 4] = [
     ("GET", "/health", Access::Open, "/health", [200; 4]),
     ("GET", "/ready", Access::Open, "/ready", [200; 4]),
     ("GET", "/metrics", Access::Open, "/metrics", [200; 4]),
+    ("GET", "/whoami", Access::Whoami, "/whoami", [401, 401, 200, 200]),
 ];
 
 const FLUX: [Row; 2] = [
@@ -126,6 +130,39 @@ async fn a_path_that_the_mode_does_not_have_is_unknown_whatever_the_credential()
     let api = Api::with(Mode::ReadOnly, &small_fleet()).await;
     for (method, _, _, example, _) in CRUD {
         assert_eq!(answers(&api, method, example).await, [404; 4], "{method} {example}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_has_a_credential_is_told_who_they_are_in_both_modes() {
+    for mode in [Mode::Crud, Mode::ReadOnly] {
+        let api = Api::with(mode, &small_fleet()).await;
+        for (token, actor) in [(READER, "fleet-reader"), (ADMIN, "admin")] {
+            let request =
+                Request::builder().uri("/whoami").header("authorization", format!("Bearer {token}"));
+            let answer = api.send(request.body(Body::empty()).expect("a request")).await.expect(200);
+            assert_eq!(answer.json(), json!({"actor": actor, "role": actor}));
+            assert_eq!(answer.header("cache-control"), "private, no-cache");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_kind_can_have_the_name_of_a_fixed_route() {
+    let api = Api::crud().await;
+    let fixed: BTreeSet<&str> = api
+        .routes
+        .iter()
+        .filter_map(|route| route.path.split('/').nth(1))
+        .filter(|name| !name.starts_with('{'))
+        .collect();
+    assert!(fixed.contains("whoami"), "{fixed:?}");
+    // That one is a kind itself.
+    for name in fixed.into_iter().filter(|name| *name != "clusters") {
+        let file = json!({"kind": name, "apiVersion": "v1", "schema": {"key": {}, "items": {
+            "type": "object", "required": ["id"], "properties": {"id": {"type": "string", "format": "dns-label"}}}}});
+        let bad = fleet::Kind::parse(&file.to_string()).expect_err(name);
+        assert!(bad.problems[0].starts_with(&format!("`{name}` is taken by the service itself")), "{bad:?}");
     }
 }
 

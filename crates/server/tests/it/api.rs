@@ -162,7 +162,7 @@ impl Api {
             .header("host", "fleet.example.com")
             .header("authorization", format!("Bearer {ADMIN}"));
         for (name, value) in headers {
-            request = request.header(*name, *value);
+            request = request.header(*name, value.as_bytes());
         }
         let body = match body.into() {
             Some(value) => {

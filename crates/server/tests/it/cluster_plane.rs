@@ -159,30 +159,22 @@ fn only_the_identity_is_substituted() {
 
 #[test]
 fn adoption_and_alerts_know_every_kind() {
-    let all: Value = serde_saphyr::from_str(
-        &std::fs::read_to_string(cluster().join("adoption/all/kustomization.yaml")).expect("a file"),
-    )
-    .expect("YAML");
-    let named: BTreeSet<String> = all["components"]
-        .as_array()
-        .expect("components")
-        .iter()
-        .filter_map(|path| Some(path.as_str()?.trim_start_matches("../").to_owned()))
-        .collect();
+    let manifests = manifests();
+    let find = |file: &str| {
+        let found = manifests.iter().find(|(name, _, _)| name == file).unwrap_or_else(|| panic!("no {file}"));
+        (&found.1, &found.2[0])
+    };
+    let (_, all) = find("adoption/all/kustomization.yaml");
+    let named = all["components"].as_array().expect("components").iter();
+    let named: BTreeSet<String> =
+        named.filter_map(|path| Some(path.as_str()?.trim_start_matches("../").to_owned())).collect();
     assert_eq!(named, flux_kinds());
-    let rules = std::fs::read_to_string(cluster().join("alerts/prometheus/rules.yaml")).expect("a file");
+    let (rules, _) = find("alerts/prometheus/rules.yaml");
     for kind in flux_kinds() {
-        assert!(
-            rules.contains(&format!(
-                "absent(flux_resourceset_info{{exported_namespace=\"flux-system\", name=\"{kind}\"}})"
-            )),
-            "{kind}"
-        );
-        let component: Value = serde_saphyr::from_str(
-            &std::fs::read_to_string(cluster().join(format!("adoption/{kind}/kustomization.yaml")))
-                .expect("a file"),
-        )
-        .expect("YAML");
+        let absent =
+            format!("absent(flux_resourceset_info{{exported_namespace=\"flux-system\", name=\"{kind}\"}})");
+        assert!(rules.contains(&absent), "{kind}");
+        let (_, component) = find(&format!("adoption/{kind}/kustomization.yaml"));
         assert_eq!(component["patches"][0]["target"], json!({"kind": "ResourceSet", "name": kind}));
     }
 }

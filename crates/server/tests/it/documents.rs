@@ -144,8 +144,9 @@ async fn a_list_has_filters_and_pages() {
         ("limit=ten", "`limit` is `ten`; it must be a whole number, not negative"),
         (
             "enviroment=dev",
-            "there is no query parameter `enviroment`; this route has `environment`, `cluster_dns`, `selector`, `limit`, `offset`, `after`",
+            "there is no query parameter `enviroment`; this route has `environment`, `cluster_dns`, `selector`, `limit`, `offset`, `after`, `revisions`",
         ),
+        ("revisions=1", "`revisions` is `1`; it must be `true` or `false`"),
         ("environment=dev&environment=qa", "the query parameter `environment` is given twice"),
         ("selector=%FF", "the query string is not UTF-8 when its percent signs are decoded"),
     ] {
@@ -154,6 +155,38 @@ async fn a_list_has_filters_and_pages() {
     }
     let bad = api.get("/clusters?selector=region%3D%3D%3Deu").await;
     assert_eq!(bad.problem(), (400, "invalid".to_owned()));
+}
+
+#[tokio::test]
+async fn a_list_can_have_the_revisions_that_entity_tags_say() {
+    let api = Api::crud().await;
+    api.call("PATCH", "/namespaces/team-b", &[], json!({"labels": {"team": "c"}})).await.expect(200);
+    let list = api.get("/namespaces?revisions=true").await.expect(200);
+    let items: Vec<::api::Revisioned> =
+        serde_json::from_value(list.json()).expect("documents with revisions");
+    let mut told = Vec::new();
+    for item in &items {
+        let id = item.document["id"].as_str().expect("an id");
+        let read = api.get(&format!("/namespaces/{id}")).await.expect(200);
+        assert_eq!(
+            (&item.document, format!("\"{}\"", item.revision)),
+            (&read.json(), read.header("etag").to_owned())
+        );
+        told.push((id, item.revision));
+    }
+    assert_eq!(told, [("team-a", 1), ("team-b", 2)]);
+
+    // Filters and pages are the same.
+    let page = api.get("/clusters?revisions=true&limit=1&selector=region").await.expect(200);
+    assert_eq!((&page.json()[0]["document"]["id"], page.header("x-total-count")), (&json!("one"), "2"));
+    assert_eq!(
+        page.header("link"),
+        "</clusters?revisions=true&limit=1&selector=region&after=one>; rel=\"next\""
+    );
+    let filtered = api.get("/clusters?revisions=true&environment=prod").await.expect(200);
+    assert_eq!(filtered.json(), json!([{"revision": 1, "document": api.get("/clusters/two").await.json()}]));
+    let bare = api.get("/clusters?revisions=false").await.expect(200);
+    assert_eq!(bare.bytes, api.get("/clusters").await.bytes);
 }
 
 #[tokio::test]

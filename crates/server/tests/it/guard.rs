@@ -46,10 +46,19 @@ async fn a_dry_run_tells_what_would_happen_and_does_nothing() {
     let patch = json!({"oci_tag": "6.8.0"});
     let plan =
         api.call("PATCH", "/platform_components/podinfo?dry_run=true", &[], patch.clone()).await.expect(200);
+    let digest = plan.json()["digest"].clone();
+    assert_eq!(digest.as_str().map(str::len), Some(64));
+    let tagged = |tag: &str| json!({"component_path": "podinfo", "id": "podinfo", "oci_tag": tag, "oci_url": "https://stefanprodan.github.io/podinfo"});
     assert_eq!(
         plan.json(),
         json!({
             "revision": 1,
+            "digest": digest,
+            "changed": 1,
+            "documents": [{
+                "kind": "platform_components", "id": "podinfo", "change": "changed",
+                "before": tagged("6.7.0"), "after": tagged("6.8.0"),
+            }],
             "effects": {
                 "clusters": 2,
                 "totals": {"platform_components": {"added": 0, "changed": 2, "removed": 0}},

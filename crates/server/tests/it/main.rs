@@ -8,6 +8,7 @@ mod documents;
 mod flux;
 mod guard;
 mod history;
+mod plans;
 mod refusals;
 mod seeds;
 mod store_trouble;

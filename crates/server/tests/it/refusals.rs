@@ -93,6 +93,11 @@ async fn headers_that_cannot_be_honoured_are_not_ignored() {
         ("if-match", "\"1\", \"2\""),
         ("x-confirm", "yes"),
         ("x-change-reason", &"x".repeat(1_025)),
+        ("x-plan-revision", ""),
+        ("x-plan-revision", "one"),
+        ("x-plan-revision", "-1"),
+        ("x-plan-revision", "01"),
+        ("x-plan-revision", "\"1\""),
     ] {
         assert_eq!(put(name, value).await.problem(), (400, "invalid".to_owned()), "{name}: {value}");
     }
@@ -135,4 +140,18 @@ async fn a_panic_in_a_handler_is_a_500_without_its_message_and_the_next_request_
         "{body}"
     );
     assert_eq!(answer("/fine").await, (200, "fine".to_owned()));
+}
+
+#[tokio::test]
+async fn a_reason_is_one_line_of_any_language_without_anything_that_a_terminal_obeys() {
+    let api = Api::crud().await;
+    let patch = async |reason: &str, region: &str| {
+        let body = json!({"labels": {"region": region}});
+        api.call("PATCH", "/clusters/one", &[("x-change-reason", reason)], body).await
+    };
+    patch("größer für alle", "us").await.expect(200);
+    assert_eq!(api.get("/revisions?limit=1").await.json()[0]["reason"], "größer für alle");
+    let refused = patch("harmless\u{9b}2J", "ap").await;
+    assert_eq!(refused.problem(), (400, "invalid".to_owned()));
+    assert_eq!(refused.json()["detail"], "`X-Change-Reason` must be one line without control characters");
 }

@@ -57,6 +57,7 @@ async fn another_process(store: &Memory, operation: fleet::Operation) {
     let request = server::writer::Request {
         operations: vec![operation],
         confirm: None,
+        planned_on: None,
         actor: "another".into(),
         reason: None,
         request: "r".into(),
@@ -217,6 +218,34 @@ async fn what_another_process_writes_is_followed() {
     api.call("DELETE", "/clusters/one/namespaces/team-b", &[], None).await.expect(204);
     follower::catch_up(&*another.app.ledger, &another.app.replica).await.expect("it follows");
     assert_eq!(another.inputs("one.example.com", "namespaces").await.as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_is_held_against_the_head_of_the_store_and_not_of_this_process() {
+    let store = Memory::new();
+    let ledger = Arc::new(Troubled {
+        store: store.clone(),
+        troubles: Mutex::new([Trouble::Overtaken].into()),
+        away: AtomicBool::new(false),
+        deaf: Mutex::new(0),
+    });
+    let api = Api::on_store(Mode::Crud, &small_fleet(), Arc::new(store.clone()), ledger).await;
+    let create = async |id: &str, plan: &str| {
+        api.call("POST", "/namespaces", &[("x-plan-revision", plan)], json!({"id": id})).await
+    };
+    // Another process is faster: it was planned on revision 1, and that is over.
+    let overtaken = create("mine", "1").await;
+    assert_eq!(overtaken.problem(), (412, "stale".to_owned()));
+    let told = "the fleet is at revision 2, and this was planned on revision 1; plan it again";
+    assert_eq!(overtaken.json()["detail"], told);
+    assert!(!exists(&api, "mine").await);
+
+    // It was planned by a process that has seen more than this one.
+    let spare =
+        fleet::Operation::Delete { kind: "platform_components".into(), target: fleet::Target::one("unused") };
+    another_process(&store, spare).await;
+    assert_eq!(api.app.replica.known().expect("loaded").head().revision, Revision(2));
+    assert_eq!(create("mine", "3").await.expect(201).header("x-revision"), "4");
 }
 
 /// It was acknowledged with 200, and lost: the process did not know that the document had changed under it.
