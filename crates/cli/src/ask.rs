@@ -1,0 +1,29 @@
+//! Questions to whoever sits there.
+
+use std::io::BufRead;
+
+use crate::output::Output;
+
+/// Whether the answer is yes. Anything else is no, and so is the end of the input.
+pub(crate) fn confirm(output: &Output, question: &str) -> bool {
+    output.prompt(&format!("{question} [y/N]"));
+    matches!(line(output).to_lowercase().as_str(), "y" | "yes")
+}
+
+/// Waits for a line.
+pub(crate) fn wait(output: &Output, what: &str) {
+    output.prompt(what);
+    line(output);
+}
+
+fn line(output: &Output) -> String {
+    let mut line = String::new();
+    match std::io::stdin().lock().read_line(&mut line) {
+        Ok(1..) => line.trim().to_owned(),
+        // Whoever ends the input has not ended the line.
+        Ok(0) | Err(_) => {
+            output.note("");
+            String::new()
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! `frs`: the same under a short name.
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

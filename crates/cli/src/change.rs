@@ -1,0 +1,243 @@
+//! How every change is made: its plan is shown, somebody agrees, and exactly that plan is carried out.
+//!
+//! The service refuses the change if the fleet is no longer at the revision that the plan was worked out on. Then the plan is worked out
+//! again: if it does the same, it is carried out; if not, nothing is, unless somebody agrees to the new one.
+
+use api::{BatchAnswer, Change as Happens, Operation, Plan, ProblemName};
+use clap::{Args, ValueEnum};
+use client::{Commitment, Error};
+use serde_json::json;
+
+use crate::ask;
+use crate::failure::Failure;
+use crate::plan;
+use crate::session::Session;
+
+/// So often a plan that does the same is carried out again, because others change the fleet all the time.
+const ATTEMPTS: usize = 20;
+
+/// The flags that every change has.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "How it is changed")]
+pub(crate) struct ChangeFlags {
+    /// Only show what would happen
+    #[arg(long, conflicts_with_all = ["yes", "expect"])]
+    pub plan: bool,
+    /// Agree to the plan that is shown, and to no other
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Agree only to this plan, which `--plan` showed earlier; if it is another by now, the exit code is 3
+    #[arg(long, value_name = "PLAN")]
+    pub expect: Option<String>,
+    /// Why, for the audit log
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// How to tell what was changed (with --plan: what would be)
+    #[arg(short, long, value_name = "FORMAT")]
+    pub output: Option<Told>,
+}
+
+impl ChangeFlags {
+    /// Whether nobody has to be asked.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.yes || self.expect.is_some()
+    }
+}
+
+/// How a result is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Told {
+    /// As JSON
+    Json,
+    /// As kind/id, one a line
+    Name,
+}
+
+/// Operations, and where they come from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    /// What to do, all of it or nothing.
+    pub operations: Vec<Operation>,
+    /// Where each operation comes from, if it is from a file.
+    pub sources: Vec<String>,
+}
+
+impl From<Vec<Operation>> for Change {
+    fn from(operations: Vec<Operation>) -> Self {
+        Self { operations, sources: Vec::new() }
+    }
+}
+
+impl Change {
+    fn refused(&self, error: Error) -> Failure {
+        match error {
+            Error::Problem(problem) => Failure::Refused { problem, sources: self.sources.clone() },
+            other => other.into(),
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It was carried out, and this was changed.
+    Done(BatchAnswer),
+    /// It was only shown, or there was nothing to do.
+    Shown,
+}
+
+/// Shows the plan of a change, asks, and carries it out.
+pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags) -> Result<Outcome, Failure> {
+    let reason = flags.reason.as_deref().map(reason).transpose()?;
+    if change.operations.is_empty() {
+        return nothing(session, flags);
+    }
+    let mut shown = session.client.plan(&change.operations).map_err(|error| change.refused(error))?;
+    show(session, &shown, flags)?;
+    if let Some(expected) = flags.expect.as_deref().filter(|expected| *expected != plan::name(&shown)) {
+        return Err(Failure::Moved(format!("this is plan {}, not {expected}", plan::name(&shown))));
+    }
+    if flags.plan || shown.changed == 0 {
+        if !flags.plan {
+            let answer = BatchAnswer { revision: shown.revision, changed: 0, documents: Vec::new() };
+            tell_json(session, flags, &json!(answer))?;
+        }
+        return Ok(Outcome::Shown);
+    }
+    agree(session, flags)?;
+    for _ in 0..ATTEMPTS {
+        let under =
+            Commitment { planned_on: shown.revision, confirm: shown.confirm.clone(), reason: reason.clone() };
+        let error = match session.client.commit(&change.operations, &under) {
+            Ok(done) => {
+                // What the plan has said already is not said again.
+                for warning in done.warnings.iter().filter(|warning| !shown.warnings.contains(warning)) {
+                    session.output.warn(warning);
+                }
+                tell(session, &shown, &done.answer, flags)?;
+                return Ok(Outcome::Done(done.answer));
+            }
+            Err(error) => error,
+        };
+        // A proxy that answers for the service does not say what the service has done.
+        if let Error::Unreachable { .. } | Error::Foreign { .. } = error {
+            return Err(Failure::with_next(
+                format!("{error}. Whether the change was made is not known"),
+                "`frs audit --limit 3` shows whether it was; look before you do it again",
+            ));
+        }
+        // The fleet has moved, or with it what Flux would delete.
+        if !error.is(ProblemName::Stale) && !error.is(ProblemName::Confirm) {
+            return Err(change.refused(error));
+        }
+        let now = match session.client.plan(&change.operations) {
+            // What was agreed to was shown for the document as it was.
+            Err(error) if error.is(ProblemName::Stale) && flags.is_agreed() => {
+                return Err(Failure::Moved(error.to_string()));
+            }
+            other => other.map_err(|error| change.refused(error))?,
+        };
+        if !plan::same(&now, &shown) {
+            session.output.note("The fleet has changed since the plan was shown. It would now do this:");
+            show(session, &now, flags)?;
+            if flags.is_agreed() {
+                return Err(Failure::Moved("the effects moved since the plan was shown".to_owned()));
+            }
+            agree(session, flags)?;
+        }
+        shown = now;
+    }
+    Err(Failure::with_next(
+        "the fleet changes faster than this could be carried out; nothing was changed",
+        "try again",
+    ))
+}
+
+/// There is no operation to ask the service about.
+fn nothing(session: &Session, flags: &ChangeFlags) -> Result<Outcome, Failure> {
+    session.output.note(plan::NOTHING);
+    let revision = session.client.standing()?.standing.revision.unwrap_or_default();
+    tell_json(session, flags, &json!(BatchAnswer { revision, changed: 0, documents: Vec::new() }))?;
+    Ok(Outcome::Shown)
+}
+
+/// A reason as a header can carry it.
+fn reason(text: &str) -> Result<String, Failure> {
+    if text.chars().any(char::is_control) {
+        return Err(Failure::usage("`--reason` must be one line"));
+    }
+    Ok(text.to_owned())
+}
+
+/// The plan is what was asked for with `--plan`, and else something to look at.
+fn show(session: &Session, plan: &Plan, flags: &ChangeFlags) -> Result<(), Failure> {
+    match (flags.plan, flags.output) {
+        (true, Some(Told::Json)) => {
+            let mut told = json!(plan);
+            told["plan"] = plan::name(plan).into();
+            session.output.data(&format!("{told:#}"))
+        }
+        (true, Some(Told::Name)) => {
+            let names = plan.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
+            session.output.data(&names.collect::<Vec<_>>().join("\n"))
+        }
+        (true, None) => session.output.data(&plan::text(plan)),
+        (false, _) => {
+            session.output.note(&plan::text(plan));
+            Ok(())
+        }
+    }
+}
+
+fn agree(session: &Session, flags: &ChangeFlags) -> Result<(), Failure> {
+    if flags.is_agreed() {
+        return Ok(());
+    }
+    if !session.output.is_interactive() {
+        return Err(Failure::with_next(
+            "nothing was changed: nobody is there to be asked",
+            "`--yes` agrees to the plan that is shown, `--plan` only shows it",
+        ));
+    }
+    if ask::confirm(session.output, "Carry this out?") { Ok(()) } else { Err(Failure::Declined) }
+}
+
+fn tell_json(session: &Session, flags: &ChangeFlags, value: &serde_json::Value) -> Result<(), Failure> {
+    if flags.output == Some(Told::Json) { session.output.data(&format!("{value:#}")) } else { Ok(()) }
+}
+
+/// What was changed, a line for each document.
+fn tell(session: &Session, plan: &Plan, answer: &BatchAnswer, flags: &ChangeFlags) -> Result<(), Failure> {
+    let happened = |kind: &str, id: &str, deleted: bool| {
+        let planned = plan.documents.iter().find(|document| document.kind == kind && document.id == id);
+        match planned.map(|document| document.change) {
+            _ if deleted && plan::is_record(kind) => "forgotten",
+            _ if deleted && kind == "clusters" => "decommissioned",
+            _ if deleted => "deleted",
+            Some(Happens::Added) => "created",
+            _ => "changed",
+        }
+    };
+    match flags.output {
+        Some(Told::Json) => return tell_json(session, flags, &json!(answer)),
+        Some(Told::Name) => {
+            let names = answer.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
+            return session.output.data(&names.collect::<Vec<_>>().join("\n"));
+        }
+        None => {}
+    }
+    let documents =
+        answer.documents.iter().filter(|document| document.deleted || !plan::is_record(&document.kind));
+    let mut lines: Vec<String> = documents
+        .map(|document| {
+            let what = happened(&document.kind, &document.id, document.deleted);
+            format!("{}/{} {what}", document.kind, document.id)
+        })
+        .collect();
+    if answer.changed > answer.documents.len() {
+        lines.push(format!("and {} more", answer.changed - answer.documents.len()));
+    }
+    session.output.data(&lines.join("\n"))?;
+    session.output.note(&format!("Revision {}.", answer.revision));
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! `apply`: documents from files, all of them in one transaction.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use api::{Operation, ProblemName, Revisioned};
+use clap::Args;
+use client::Asked;
+
+use crate::change::{Change, ChangeFlags, Outcome, carry_out};
+use crate::document::normalised;
+use crate::failure::Failure;
+use crate::files::{self, Found};
+use crate::session::Session;
+
+/// From so many documents of a kind on, the whole kind is fetched rather than each.
+const WHOLE_KIND: usize = 20;
+
+/// Create or replace documents from files, all of them in one transaction
+///
+/// A file holds YAML or JSON, one document or many, each with its `kind`, its `id` and its fields; `frs export` writes such files. A document
+/// is replaced by what the file says: what the file leaves out is taken away. Nothing is deleted that the files do not have.
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    /// A file, a folder with .yaml, .yml and .json files, or `-` for stdin; may be given several times
+    #[arg(short, long = "file", value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub change: ChangeFlags,
+}
+
+/// A document from a file beside what the service has.
+pub(crate) struct Compared {
+    /// The document from the file.
+    pub found: Found,
+    /// What the service has.
+    pub stored: Option<Revisioned>,
+}
+
+impl Compared {
+    /// Whether the file says what the service has.
+    pub(crate) fn is_same(&self) -> bool {
+        self.stored
+            .as_ref()
+            .is_some_and(|stored| normalised(&stored.document) == normalised(&self.found.document))
+    }
+
+    /// Whether it is this document.
+    fn is(&self, kind: &str, id: &str) -> bool {
+        self.found.kind == kind && self.found.id == id
+    }
+
+    /// What makes the service have what the file says.
+    fn operation(&self) -> Operation {
+        let Found { kind, id, document, .. } = &self.found;
+        match &self.stored {
+            None => Operation::Create {
+                kind: kind.clone(),
+                id: Some(id.clone()),
+                body: document.clone(),
+                replace_decommissioned: false,
+            },
+            Some(stored) => Operation::Put {
+                kind: kind.clone(),
+                id: id.clone(),
+                body: document.clone(),
+                revision: Some(stored.revision),
+            },
+        }
+    }
+}
+
+/// Reads files, and fetches what the service has of the same documents.
+pub(crate) fn compared(session: &Session, paths: &[PathBuf]) -> Result<Vec<Compared>, Failure> {
+    let found = files::read(paths, session.kinds()?)?;
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in &found {
+        *counts.entry(&one.kind).or_default() += 1;
+    }
+    let mut stored: BTreeMap<(String, String), Revisioned> = BTreeMap::new();
+    for (kind, count) in counts {
+        if count >= WHOLE_KIND {
+            for one in session.list(kind, &Asked::default())? {
+                let id = one.document["id"].as_str().unwrap_or_default().to_owned();
+                stored.insert((kind.to_owned(), id), one);
+            }
+            continue;
+        }
+        for one in found.iter().filter(|one| one.kind == kind) {
+            match session.client.document(kind, &one.id) {
+                Ok(document) => drop(stored.insert((kind.to_owned(), one.id.clone()), document)),
+                Err(error) if error.is(ProblemName::Missing) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    let beside = |found: Found| {
+        let stored = stored.remove(&(found.kind.clone(), found.id.clone()));
+        Compared { found, stored }
+    };
+    Ok(found.into_iter().map(beside).collect())
+}
+
+/// What makes the service have what the files say.
+fn change<'a>(different: impl Iterator<Item = &'a Compared>) -> Change {
+    let (operations, sources) = different.map(|one| (one.operation(), one.found.source.clone())).unzip();
+    Change { operations, sources }
+}
+
+/// Those that the service would not have unchanged: it knows when two ways to write a document are the same.
+pub(crate) fn different<'a>(session: &Session, compared: &'a [Compared]) -> Vec<&'a Compared> {
+    let different: Vec<&Compared> = compared.iter().filter(|one| !one.is_same()).collect();
+    let operations = change(different.iter().copied()).operations;
+    match session.client.plan(&operations) {
+        Ok(plan) if plan.changed <= plan.documents.len() => different
+            .into_iter()
+            .filter(|one| plan.documents.iter().any(|document| one.is(&document.kind, &document.id)))
+            .collect(),
+        // There are too many to say, or some of them are not acceptable: they differ, anyway.
+        _ => different,
+    }
+}
+
+impl Apply {
+    pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        let compared = compared(session, &self.files)?;
+        let change = change(compared.iter().filter(|one| !one.is_same()));
+        let changed = match carry_out(session, &change, &self.change)? {
+            Outcome::Done(answer) => answer.documents,
+            Outcome::Shown => Vec::new(),
+        };
+        let unchanged = compared
+            .iter()
+            .filter(|one| !changed.iter().any(|document| one.is(&document.kind, &document.id)));
+        tell_unchanged(session, unchanged, &self.change)
+    }
+}
+
+fn tell_unchanged<'a>(
+    session: &Session,
+    unchanged: impl Iterator<Item = &'a Compared>,
+    flags: &ChangeFlags,
+) -> Result<(), Failure> {
+    if flags.output.is_some() || flags.plan {
+        return Ok(());
+    }
+    let lines: Vec<String> =
+        unchanged.map(|one| format!("{}/{} unchanged", one.found.kind, one.found.id)).collect();
+    session.output.data(&lines.join("\n"))
+}

@@ -1,0 +1,62 @@
+//! `diff`: files beside what the service has.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use similar::TextDiff;
+
+use super::apply::{Compared, compared, different};
+use crate::document::normalised;
+use crate::failure::Failure;
+use crate::files;
+use crate::output::{BOLD, GREEN, RED, styled};
+use crate::session::Session;
+
+/// Show how files differ from what the service has; the exit code is 1 if they do
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// A file, a folder with .yaml, .yml and .json files, or `-` for stdin; may be given several times
+    #[arg(short, long = "file", value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+impl Diff {
+    pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        let compared = compared(session, &self.files)?;
+        let different = different(session, &compared);
+        if different.is_empty() {
+            session.output.note("No difference.");
+            return Ok(());
+        }
+        for one in different {
+            session.output.data(&unified(session, one)?)?;
+        }
+        Err(Failure::Shown)
+    }
+}
+
+fn unified(session: &Session, one: &Compared) -> Result<String, Failure> {
+    let kind = session.kind(&one.found.kind)?;
+    let stored =
+        one.stored.as_ref().map(|stored| files::yaml(kind, &normalised(&stored.document))).transpose()?;
+    let of_file = files::yaml(kind, &normalised(&one.found.document))?;
+    let name = format!("{}/{}", one.found.kind, one.found.id);
+    let stored_name = match &one.stored {
+        Some(stored) => format!("{name} (revision {})", stored.revision),
+        None => "(not there)".to_owned(),
+    };
+    let stored = stored.unwrap_or_default();
+    let diff = TextDiff::from_lines(stored.as_str(), of_file.as_str());
+    let text =
+        diff.unified_diff().header(&stored_name, &format!("{name} ({})", one.found.source)).to_string();
+    Ok(text.lines().map(coloured).collect::<Vec<_>>().join("\n"))
+}
+
+fn coloured(line: &str) -> String {
+    match line.as_bytes() {
+        [b'-', b'-', b'-', ..] | [b'+', b'+', b'+', ..] => styled(BOLD, line),
+        [b'-', ..] => styled(RED, line),
+        [b'+', ..] => styled(GREEN, line),
+        _ => line.to_owned(),
+    }
+}

@@ -1,0 +1,268 @@
+//! `doctor`: whether this command line and the service understand each other, and what to do if not.
+
+use api::{Standing, Whoami};
+use clap::Args;
+use client::{Client, Error, Heard};
+use jiff::Timestamp;
+
+use crate::connection::{Connection, ConnectionFlags, environment};
+use crate::failure::Failure;
+use crate::output::{GREEN, Output, RED, YELLOW, styled};
+
+/// A clock that is off by more than this is worth a word.
+const CLOCK: i64 = 10;
+/// A service that is behind by more than this is worth a word.
+const BEHIND: u64 = 5;
+
+/// Look at the connection to the service: address, token, versions, freshness, clock
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {}
+
+/// What was found, and what to do about it.
+struct Finding {
+    grade: Grade,
+    what: String,
+    next: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Grade {
+    Well,
+    Attention,
+    Bad,
+}
+
+impl Finding {
+    fn well(what: impl Into<String>) -> Self {
+        Self { grade: Grade::Well, what: what.into(), next: None }
+    }
+
+    fn attention(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { grade: Grade::Attention, what: what.into(), next: Some(next.into()) }
+    }
+
+    fn bad(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { grade: Grade::Bad, what: what.into(), next: Some(next.into()) }
+    }
+}
+
+impl Doctor {
+    pub(crate) fn run(flags: &ConnectionFlags, output: &Output) -> Result<(), Failure> {
+        let connection = flags.resolve(&environment)?;
+        let mut findings = Vec::new();
+        look(&connection, &mut findings)?;
+        let mut worst = Grade::Well;
+        for finding in &findings {
+            let sign = match finding.grade {
+                Grade::Well => styled(GREEN, "ok  "),
+                Grade::Attention => styled(YELLOW, "note"),
+                Grade::Bad => styled(RED, "bad "),
+            };
+            output.data(&format!("{sign} {}", finding.what))?;
+            if let Some(next) = &finding.next {
+                output.data(&format!("     → {next}"))?;
+            }
+            worst = worst.max(finding.grade);
+        }
+        if worst == Grade::Bad { Err(Failure::Shown) } else { Ok(()) }
+    }
+}
+
+fn look(connection: &Connection, findings: &mut Vec<Finding>) -> Result<(), Failure> {
+    findings.push(Finding::well(format!("address   {}, from {}", connection.url, connection.from)));
+    if let Some(finding) = plain_http(&connection.url) {
+        findings.push(finding);
+    }
+    let client = connection.client()?;
+    let Some(Heard { standing, date }) = standing(&client, findings) else { return Ok(()) };
+    findings.push(version(&standing));
+    if standing.mode == "crud" {
+        findings.push(Finding::well("mode      crud: the fleet is managed here"));
+    } else {
+        findings.push(Finding::bad(
+            format!("mode      {}: this process only answers clusters", standing.mode),
+            "use the address of a process in crud mode",
+        ));
+    }
+    freshness(&standing, findings);
+    findings.extend(clock(date.as_deref(), Timestamp::now()));
+    findings.push(token(connection, &client.whoami()));
+    if let Some(url) = &connection.poll_url {
+        polls(connection, url, &standing, findings)?;
+    }
+    Ok(())
+}
+
+fn plain_http(url: &str) -> Option<Finding> {
+    let host = url.strip_prefix("http://")?;
+    let local = ["127.", "localhost", "[::1]"].iter().any(|start| host.starts_with(start));
+    (!local).then(|| {
+        Finding::attention(
+            "transport plain HTTP: whoever is on the way reads the token and can change what clusters get",
+            "put a proxy with TLS in front of the service, and use https://",
+        )
+    })
+}
+
+fn standing(client: &Client, findings: &mut Vec<Finding>) -> Option<Heard> {
+    match client.standing() {
+        Ok(standing) => {
+            findings.push(Finding::well("reachable yes"));
+            Some(standing)
+        }
+        Err(error @ Error::Unreachable { .. }) => {
+            let next = "is it running? does the address have the right host and port? is a firewall or a proxy between?";
+            findings.push(Finding::bad(format!("reachable {error}"), next));
+            None
+        }
+        Err(error) => {
+            findings
+                .push(Finding::bad(format!("reachable {error}"), "is the address that of flux-resourceset?"));
+            None
+        }
+    }
+}
+
+fn version(standing: &Standing) -> Finding {
+    let mine = env!("CARGO_PKG_VERSION");
+    if standing.version == mine {
+        return Finding::well(format!("version   {mine}, both"));
+    }
+    Finding::attention(
+        format!("version   service {}, command line {mine}", standing.version),
+        "use the same version of both: what one knows the other may not",
+    )
+}
+
+fn freshness(standing: &Standing, findings: &mut Vec<Finding>) {
+    let behind = standing.seconds_behind.unwrap_or_default();
+    match (standing.status.as_str(), standing.revision) {
+        ("ready", Some(revision)) if behind <= BEHIND => {
+            findings.push(Finding::well(format!("fresh     revision {revision}, store {}, {behind} s behind", standing.store)));
+        }
+        ("ready", revision) => findings.push(Finding::attention(
+            format!("fresh     revision {}, store {}, {behind} s behind", revision.unwrap_or_default(), standing.store),
+            "look at the service's log: it has trouble with its database, and stops answering after MAX_STALENESS",
+        )),
+        (_, _) => findings.push(Finding::bad(
+            format!("fresh     not ready: {}", standing.because.as_deref().unwrap_or("it does not say why")),
+            "look at the service's log; clusters keep what they have meanwhile",
+        )),
+    }
+    if standing.writer.as_deref() == Some("failed") {
+        findings.push(Finding::bad(
+            "writer    it has ended: changes are refused, polls go on",
+            "look at the service's log for the reason (the disk?), fix it, and restart the process",
+        ));
+    }
+}
+
+fn clock(date: Option<&str>, now: Timestamp) -> Option<Finding> {
+    let there = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date?).ok()?;
+    let off = now.duration_since(there).as_secs();
+    if off.abs() <= CLOCK {
+        return Some(Finding::well("clock     both agree"));
+    }
+    let which = if off > 0 { "behind" } else { "ahead of" };
+    Some(Finding::attention(
+        format!("clock     the service's is {} s {which} this machine's", off.abs()),
+        "set both by NTP: times in the audit log, and the guard's hourly limits, follow the service's",
+    ))
+}
+
+fn token(connection: &Connection, whoami: &Result<Whoami, Error>) -> Finding {
+    let from = &connection.token_from;
+    match whoami {
+        Ok(Whoami { actor, role }) if role == "admin" => {
+            Finding::well(format!("token     `{actor}`, role {role}, from {from}"))
+        }
+        Ok(Whoami { actor, role }) => Finding::bad(
+            format!("token     `{actor}`, role {role}, from {from}: it may not manage the fleet"),
+            "use a token of role admin: CRUD_AUTH_TOKEN of the service, as FLUX_API_TOKEN or FLUX_API_WRITE_TOKEN",
+        ),
+        Err(_) if connection.credentials.token.is_none() && connection.credentials.write_token.is_none() => {
+            Finding::bad(
+                "token     none",
+                "set FLUX_API_TOKEN, or `frs config set-context NAME --token-file FILE`",
+            )
+        }
+        Err(error) if error.is(api::ProblemName::Unauthorised) => Finding::bad(
+            format!("token     the service does not know the one from {from}"),
+            "compare it with CRUD_AUTH_TOKEN of the service: was it changed, or is it cut off?",
+        ),
+        Err(error) => {
+            Finding::bad(format!("token     it cannot be tried: {error}"), "look at the service's log")
+        }
+    }
+}
+
+/// The process that clusters ask is another one; it should be where this one is.
+fn polls(
+    connection: &Connection,
+    url: &str,
+    managed: &Standing,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failure> {
+    let standing = match connection.client_of(url)?.standing() {
+        Ok(heard) => heard.standing,
+        Err(error) => {
+            findings.push(Finding::bad(
+                format!("polls     {error}"),
+                "clusters cannot ask either; they keep what they have",
+            ));
+            return Ok(());
+        }
+    };
+    findings.push(match (standing.status.as_str(), standing.revision) {
+        ("ready", revision) if revision >= managed.revision => {
+            Finding::well(format!("polls     {url} is ready, at revision {}", revision.unwrap_or_default()))
+        }
+        ("ready", revision) => Finding::attention(
+            format!(
+                "polls     {url} is at revision {}, this one at {}",
+                revision.unwrap_or_default(),
+                managed.revision.unwrap_or_default()
+            ),
+            "a moment is normal; if it stays so, the two processes do not have the same database",
+        ),
+        _ => Finding::bad(
+            format!(
+                "polls     {url} is not ready: {}",
+                standing.because.as_deref().unwrap_or("it does not say why")
+            ),
+            "look at its log; clusters keep what they have meanwhile",
+        ),
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::{Grade, clock, plain_http};
+
+    #[test]
+    fn a_clock_that_is_off_is_told_and_which_one() {
+        let now: Timestamp = "2026-11-16T10:00:00Z".parse().expect("a time");
+        let finding =
+            |date: &str| clock(Some(date), now).map(|finding| (finding.grade == Grade::Well, finding.what));
+        assert_eq!(finding("Mon, 16 Nov 2026 10:00:04 GMT"), Some((true, "clock     both agree".to_owned())));
+        assert_eq!(
+            finding("Mon, 16 Nov 2026 09:58:00 GMT"),
+            Some((false, "clock     the service's is 120 s behind this machine's".to_owned()))
+        );
+        assert_eq!(
+            finding("Mon, 16 Nov 2026 10:01:00 GMT"),
+            Some((false, "clock     the service's is 60 s ahead of this machine's".to_owned()))
+        );
+        assert!(clock(None, now).is_none());
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine() {
+        assert!(plain_http("http://127.0.0.1:8080").is_none());
+        assert!(plain_http("https://fleet.example.com").is_none());
+        assert!(plain_http("http://fleet.example.com").is_some());
+    }
+}

@@ -1,0 +1,208 @@
+//! `edit`: a document in an editor.
+
+use api::{Operation, PatchType, ProblemName, Revisioned};
+use clap::Args;
+use serde_json::Value;
+
+use crate::change::{ChangeFlags, carry_out};
+use crate::complete;
+use crate::document::{differences, normalised, patched, strategic_patch};
+use crate::draft::Draft;
+use crate::failure::Failure;
+use crate::files;
+use crate::kinds::Kind;
+use crate::session::Session;
+
+/// Change a document in your editor (VISUAL, EDITOR)
+///
+/// Only what you changed is sent. If somebody else changes the same document meanwhile, your change is made to the new one; if it is the
+/// same field, the editor opens again with your version of it, and says what theirs is. Save nothing, or an empty file, to leave it as it is.
+#[derive(Debug, Args)]
+pub(crate) struct Edit {
+    /// Its kind
+    #[arg(add = complete::kinds())]
+    pub kind: String,
+    /// Its id
+    #[arg(add = complete::documents())]
+    pub id: String,
+    #[command(flatten)]
+    pub change: ChangeFlags,
+}
+
+impl Edit {
+    pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        let kind = session.kind(&self.kind)?;
+        let mut base = session.client.document(&kind.name, &self.id)?;
+        let draft = Draft::new(&self.id, &page(kind, &base.document, &[])?)?;
+        let mut offered = None;
+        loop {
+            let text = match draft.edit() {
+                Ok(text) => text,
+                Err(failure) => return Err(keep(session, draft, failure)),
+            };
+            if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+                return Err(Failure::Declined);
+            }
+            // Who closes the editor has not said that their version is to win.
+            if self.change.is_agreed() && offered.as_ref() == Some(&text) {
+                let what = "somebody else has changed the same field, and you left it at that";
+                return Err(keep(session, draft, Failure::Moved(what.to_owned())));
+            }
+            match self.made(session, kind, &base, &text) {
+                Ok(Made::Done) => return Ok(()),
+                Ok(Made::Overtaken { newer, merged, notes }) => {
+                    session.output.note("Somebody else has changed the same field meanwhile.");
+                    base = newer;
+                    offered = Some(page(kind, &merged, &notes)?);
+                    draft.replace(offered.as_deref().unwrap_or_default())?;
+                }
+                // What can be mended is shown where it was typed.
+                Err(failure) if session.output.is_interactive() && mendable(&failure) => {
+                    failure.tell(session.output);
+                    if !crate::ask::confirm(session.output, "Edit it again?") {
+                        return Err(keep(session, draft, Failure::Declined));
+                    }
+                }
+                Err(failure) => return Err(keep(session, draft, failure)),
+            }
+        }
+    }
+
+    /// Tries to make the change that the text is.
+    fn made(&self, session: &Session, kind: &Kind, base: &Revisioned, text: &str) -> Result<Made, Failure> {
+        let edited = files::one_of("what you wrote", text, kind, session.kinds()?)?;
+        let patch = strategic_patch(&base.document, &normalised(&edited));
+        if patch.as_object().is_some_and(serde_json::Map::is_empty) {
+            session.output.note("Nothing was edited.");
+            return Ok(Made::Done);
+        }
+        let mut on = base.clone();
+        loop {
+            let operation = Operation::Patch {
+                kind: kind.name.clone(),
+                id: Some(self.id.clone()),
+                selector: None,
+                body: patch.clone(),
+                patch_type: PatchType::Strategic,
+                revision: Some(on.revision),
+            };
+            let stale = match carry_out(session, &vec![operation].into(), &self.change) {
+                Err(Failure::Refused { problem, .. }) if problem.urn == ProblemName::Stale.urn() => problem,
+                other => return other.map(|_| Made::Done),
+            };
+            let newer = session.client.document(&kind.name, &self.id)?;
+            if newer.revision == on.revision {
+                return Err(Failure::Refused { problem: stale, sources: Vec::new() });
+            }
+            let notes = overlaps(&base.document, &normalised(&edited), &newer.document);
+            if !notes.is_empty() {
+                let merged = normalised(&patched(&newer.document, &patch));
+                return Ok(Made::Overtaken { newer, merged, notes });
+            }
+            session.output.note(&format!(
+                "It has changed in revision {}, elsewhere; trying again on that.",
+                newer.revision
+            ));
+            on = newer;
+        }
+    }
+}
+
+/// What came of an edit.
+enum Made {
+    /// It was made, or there was nothing to make.
+    Done,
+    /// Somebody else changed the same.
+    Overtaken {
+        /// The document now.
+        newer: Revisioned,
+        /// The document now, with all of this edit made to it.
+        merged: Value,
+        /// What both have changed.
+        notes: Vec<String>,
+    },
+}
+
+/// The fields that both have changed, in words.
+fn overlaps(base: &Value, mine: &Value, theirs: &Value) -> Vec<String> {
+    // A reference that comes or goes is more than its id.
+    let of = |document: &Value| {
+        let mut all = differences(Some(base), Some(document));
+        for one in all.iter_mut().filter(|one| one.old.is_none() || one.new.is_none()) {
+            one.place.truncate(one.place.strip_suffix("/id").map_or(one.place.len(), str::len));
+        }
+        all
+    };
+    let (mine, theirs) = (of(mine), of(theirs));
+    let touches = |one: &str, other: &str| {
+        one == other || one.starts_with(&format!("{other}/")) || other.starts_with(&format!("{one}/"))
+    };
+    let told = |value: Option<&Value>| value.map_or("nothing".to_owned(), ToString::to_string);
+    let both = mine.iter().filter_map(|mine| {
+        let other =
+            theirs.iter().find(|theirs| touches(&mine.place, &theirs.place) && mine.new != theirs.new);
+        other.map(|theirs| {
+            format!(
+                "{}: you wrote {}, they wrote {}",
+                mine.place,
+                told(mine.new.as_ref()),
+                told(theirs.new.as_ref())
+            )
+        })
+    });
+    both.collect()
+}
+
+/// What the editor shows.
+fn page(kind: &Kind, document: &Value, notes: &[String]) -> Result<String, Failure> {
+    let mut page = String::from(
+        "# Change what you want, save and close. Nothing is done before you have seen what it does.\n",
+    );
+    for note in notes {
+        page.push_str("# Somebody else has changed this meanwhile. ");
+        page.push_str(&note.replace('\n', " "));
+        page.push('\n');
+    }
+    page.push_str(&files::yaml(kind, document)?);
+    Ok(page)
+}
+
+fn mendable(failure: &Failure) -> bool {
+    match failure {
+        Failure::Refused { problem, .. } => matches!(problem.status, 400 | 409 | 422),
+        Failure::Failed { .. } | Failure::Usage(_) => true,
+        _ => false,
+    }
+}
+
+/// Nothing that was written is lost, however it ends.
+fn keep(session: &Session, draft: Draft, failure: Failure) -> Failure {
+    session.output.note(&format!("What you wrote is in {}", draft.keep()));
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::overlaps;
+
+    #[test]
+    fn two_who_change_different_fields_do_not_overlap() {
+        let base = json!({"id": "x", "labels": {"a": "1", "b": "1"}, "namespaces": [{"id": "n"}]});
+        let mine = json!({"id": "x", "labels": {"a": "2", "b": "1"}, "namespaces": [{"id": "n"}]});
+        let elsewhere =
+            json!({"id": "x", "labels": {"a": "1", "b": "2"}, "namespaces": [{"id": "n"}, {"id": "m"}]});
+        assert_eq!(overlaps(&base, &mine, &elsewhere), Vec::<String>::new());
+        let same = json!({"id": "x", "labels": {"a": "3", "b": "1"}, "namespaces": [{"id": "n"}]});
+        assert_eq!(overlaps(&base, &mine, &same), ["/labels/a: you wrote \"2\", they wrote \"3\""]);
+        // A reference that they took away is not brought back by a field of it.
+        let pinned = json!({"id": "x", "labels": {"a": "1", "b": "1"}, "namespaces": [{"id": "n", "labels": {"l": "v"}}]});
+        let without = json!({"id": "x", "labels": {"a": "1", "b": "1"}});
+        assert_eq!(overlaps(&base, &pinned, &without).len(), 1);
+        // Both want the same: no quarrel.
+        assert_eq!(overlaps(&base, &mine, &mine), Vec::<String>::new());
+        let gone = json!({"id": "x", "namespaces": [{"id": "n"}]});
+        assert_eq!(overlaps(&base, &mine, &gone), ["/labels/a: you wrote \"2\", they wrote nothing"]);
+    }
+}

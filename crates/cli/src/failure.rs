@@ -1,0 +1,147 @@
+//! Why a command did not do what was asked, how that is said, and the exit code.
+
+use std::process::ExitCode;
+
+use api::{Problem, ProblemName};
+use client::Error;
+
+use crate::output::{BOLD, Output, RED, styled};
+
+/// Everything but success.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line itself is wrong.
+    Usage(String),
+    /// Something does not work, and what to do about it.
+    Failed {
+        /// What does not work.
+        what: String,
+        /// What to do next.
+        next: Vec<String>,
+    },
+    /// What the clusters would see is no longer what was shown.
+    Moved(String),
+    /// What was found has been shown, and is not well: `diff` found differences, `doctor` something bad.
+    Shown,
+    /// Asked, and the answer was no.
+    Declined,
+    /// The service did not do it.
+    Service(Error),
+    /// The service refused a change that was read from these places, one for each operation.
+    Refused {
+        /// What it says.
+        problem: Box<Problem>,
+        /// Where each operation comes from.
+        sources: Vec<String>,
+    },
+    /// Nobody reads what is said.
+    Output(std::io::Error),
+}
+
+impl Failure {
+    /// Something does not work.
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self::Failed { what: what.into(), next: Vec::new() }
+    }
+
+    /// Something does not work, and this is what to do.
+    pub(crate) fn with_next(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::Failed { what: what.into(), next: vec![next.into()] }
+    }
+
+    /// The command line is wrong.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::Usage(what.into())
+    }
+
+    /// 1 for what failed or differs, 2 for a wrong command line, 3 if the effects moved since the plan.
+    pub(crate) fn code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) => ExitCode::from(2),
+            Self::Moved(_) => ExitCode::from(3),
+            // `frs get clusters | head` is no failure.
+            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        }
+    }
+
+    /// Says it.
+    pub(crate) fn tell(&self, output: &Output) {
+        let (what, next) = match self {
+            Self::Shown => return,
+            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return,
+            Self::Output(error) => (format!("the output cannot be written: {error}"), Vec::new()),
+            Self::Declined => return output.note("Nothing was changed."),
+            Self::Usage(what) => (what.clone(), vec!["`--help` says how it is used".to_owned()]),
+            Self::Failed { what, next } => (what.clone(), next.clone()),
+            Self::Moved(what) => (
+                what.clone(),
+                vec![
+                    "nothing was changed; look at it again with `--plan`, and run the command once more if it is right"
+                        .to_owned(),
+                ],
+            ),
+            Self::Service(Error::Problem(problem)) => refused(problem, &[]),
+            Self::Refused { problem, sources } => refused(problem, sources),
+            Self::Service(error) => (error.to_string(), advice(error)),
+        };
+        output.note(&format!("{} {what}", styled(RED, "error:")));
+        for next in next {
+            output.note(&format!("{} {next}", styled(BOLD, "next:")));
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Service(error)
+    }
+}
+
+fn advice(error: &Error) -> Vec<String> {
+    let next = match error {
+        Error::Unreachable { .. } => {
+            "is the service running, and the address right? `frs doctor` looks at both; `make run` starts one here"
+        }
+        Error::Foreign { .. } => {
+            "something else answers there: `frs doctor` shows which address is used, and why"
+        }
+        Error::Settings(_) | Error::Problem(_) => return Vec::new(),
+    };
+    vec![next.to_owned()]
+}
+
+/// A problem with everything that is wrong, and where.
+fn refused(problem: &Problem, sources: &[String]) -> (String, Vec<String>) {
+    let what = match &*problem.violations {
+        [] => problem.detail.clone(),
+        [only] => violation(only, sources),
+        several => {
+            let lines = several.iter().map(|one| format!("\n  {}", violation(one, sources)));
+            format!("{} things are wrong:{}", several.len(), lines.collect::<String>())
+        }
+    };
+    let is = |name: ProblemName| problem.urn == name.urn();
+    let next = if is(ProblemName::Unauthorised) {
+        "set FLUX_API_TOKEN, or choose a context with the right token (`frs config get-contexts`); `frs doctor` shows which one is used"
+    } else if is(ProblemName::Forbidden) {
+        "use a token with the role that it needs: FLUX_API_WRITE_TOKEN, or `frs config set-context`; `frs doctor` shows whom the service takes you for"
+    } else if is(ProblemName::Unavailable) && problem.detail.contains("is not known") {
+        "`frs audit --limit 3` shows whether it was; look before you do it again"
+    } else if is(ProblemName::Unavailable) {
+        "try again in a few seconds; `frs doctor` shows how the service is"
+    } else if is(ProblemName::Missing) && problem.detail.starts_with("there is no such path") {
+        "this process only answers clusters; the fleet is managed at the address of one in crud mode. `frs doctor` shows which is used"
+    } else {
+        ""
+    };
+    (what, Some(next).filter(|next| !next.is_empty()).map(ToOwned::to_owned).into_iter().collect())
+}
+
+fn violation(violation: &api::Violation, sources: &[String]) -> String {
+    let place = [sources.get(violation.operation).map(String::as_str), violation.document.as_deref()];
+    let place = place.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let at = if violation.pointer.is_empty() { String::new() } else { format!("`{}`", violation.pointer) };
+    let place = [place, at].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    if place.is_empty() { violation.message.clone() } else { format!("{place}: {}", violation.message) }
+}

@@ -1,0 +1,5 @@
+//! `flux-resourceset-cli`.
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

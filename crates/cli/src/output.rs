@@ -1,0 +1,162 @@
+//! Where things are said: data on stdout, the rest on stderr. Colours only on a terminal, never with `NO_COLOR`.
+
+use std::cell::RefCell;
+use std::io::{IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+
+use crate::failure::Failure;
+
+/// What goes.
+pub(crate) const RED: Style = AnsiColor::Red.on_default();
+/// What comes, or is well.
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+/// What becomes different, or wants attention.
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// What stands out.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// What may be passed over.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// A text in a style. It goes through [`Output`], which takes the style away where it does not belong.
+pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// How what was asked for is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// A table
+    Table,
+    /// A table with more columns
+    Wide,
+    /// YAML
+    Yaml,
+    /// JSON
+    Json,
+    /// Names only, one a line
+    Name,
+}
+
+/// One of the streams.
+struct Stream {
+    writer: Box<dyn Write>,
+    is_terminal: bool,
+}
+
+impl Stream {
+    fn write(&mut self, text: &str) -> std::io::Result<()> {
+        // Who reads a file wants it to the byte; a terminal does what it reads.
+        let text = if self.is_terminal { harmless(text) } else { text.to_owned() };
+        self.writer.write_all(text.as_bytes())?;
+        self.writer.flush()
+    }
+}
+
+/// A text without anything that a terminal obeys, but for line ends, tabs and our own styles: what a document or a service says must not
+/// overwrite what was shown before, nor be read backwards.
+fn harmless(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let style = if character == '\u{1b}' { style_length(rest) } else { None };
+        let length = style.unwrap_or(character.len_utf8());
+        match character {
+            _ if style.is_some() => safe.push_str(&rest[..length]),
+            '\n' | '\t' => safe.push(character),
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                safe.extend(character.escape_unicode());
+            }
+            other if other.is_control() => safe.extend(other.escape_default()),
+            other => safe.push(other),
+        }
+        rest = &rest[length..];
+    }
+    safe
+}
+
+/// How long the style is that a text begins with: `ESC [ digits and semicolons m`.
+fn style_length(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("\u{1b}[")?;
+    let end = inner.find(|character: char| !character.is_ascii_digit() && character != ';')?;
+    inner[end..].starts_with('m').then_some(2 + end + 1)
+}
+
+/// Both streams.
+pub(crate) struct Output {
+    stdout: RefCell<Stream>,
+    stderr: RefCell<Stream>,
+    interactive: bool,
+}
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Output").field("interactive", &self.interactive).finish_non_exhaustive()
+    }
+}
+
+impl Output {
+    /// Those of this process.
+    pub(crate) fn new() -> Self {
+        Self {
+            stdout: RefCell::new(Stream {
+                writer: Box::new(anstream::stdout()),
+                is_terminal: std::io::stdout().is_terminal(),
+            }),
+            stderr: RefCell::new(Stream {
+                writer: Box::new(anstream::stderr()),
+                is_terminal: std::io::stderr().is_terminal(),
+            }),
+            interactive: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// Whether somebody is there to be asked.
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// Data, with a line end if it has none.
+    pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        self.stdout.borrow_mut().write(&format!("{text}{end}")).map_err(Failure::Output)
+    }
+
+    /// Data to the byte: nothing is added.
+    pub(crate) fn exact(&self, text: &str) -> Result<(), Failure> {
+        self.stdout.borrow_mut().write(text).map_err(Failure::Output)
+    }
+
+    /// Anything else, as a line. Nobody may be listening.
+    pub(crate) fn note(&self, text: &str) {
+        let _ = self.stderr.borrow_mut().write(&format!("{text}\n"));
+    }
+
+    /// What somebody should know.
+    pub(crate) fn warn(&self, text: &str) {
+        self.note(&format!("{} {text}", styled(YELLOW, "warning:")));
+    }
+
+    /// The beginning of a line that will be answered.
+    pub(crate) fn prompt(&self, text: &str) {
+        let _ = self.stderr.borrow_mut().write(&format!("{text} "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RED, harmless, styled};
+
+    #[test]
+    fn a_terminal_gets_nothing_to_obey_but_styles() {
+        let ours = styled(RED, "gone\n\tnext");
+        assert_eq!(harmless(&ours), ours);
+        assert_eq!(
+            harmless("a\rb\u{1b}[2Jc\u{1b}]52;x\u{7}d\u{9b}e"),
+            "a\\rb\\u{1b}[2Jc\\u{1b}]52;x\\u{7}d\\u{9b}e"
+        );
+        assert_eq!(harmless("safe\u{202e}txt"), "safe\\u{202e}txt");
+        assert_eq!(harmless("é ✓ 日本"), "é ✓ 日本");
+    }
+}

@@ -1,0 +1,281 @@
+//! A plan in words: what the clusters would see of a change, what Flux would delete, and a digest to recognise it by.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use api::{Change, Effect, FieldChange, Plan, PlannedDocument};
+
+use crate::document::differences;
+use crate::output::{BOLD, FAINT, GREEN, RED, YELLOW, styled};
+use crate::words::{count, difference, names};
+
+/// So many different changes of what clusters get.
+const CHANGES: usize = 40;
+/// So many different changes of documents.
+const GROUPS: usize = 20;
+/// So many fields of each.
+const FIELDS: usize = 20;
+/// A plan that does nothing.
+pub(crate) const NOTHING: &str = "Nothing would change.";
+
+/// Whether two plans do the same, and the guard asks the same about them.
+pub(crate) fn same(one: &Plan, other: &Plan) -> bool {
+    (&one.digest, &one.confirm) == (&other.digest, &other.confirm)
+}
+
+/// What a plan is called: the beginning of its digest.
+pub(crate) fn name(plan: &Plan) -> &str {
+    plan.digest.get(..12).unwrap_or(&plan.digest)
+}
+
+/// The plan, for people.
+pub(crate) fn text(plan: &Plan) -> String {
+    let mut text = String::new();
+    if plan.changed == 0 {
+        return NOTHING.to_owned();
+    }
+    // The record of a decommission belongs to it.
+    let (records, documents): (Vec<&PlannedDocument>, Vec<&PlannedDocument>) = plan
+        .documents
+        .iter()
+        .partition(|document| is_record(&document.kind) && document.change == Change::Added);
+    let changed = plan.changed - records.len();
+    let clusters = match plan.effects.clusters {
+        0 => "no cluster sees a change".to_owned(),
+        1 => "1 cluster sees a change".to_owned(),
+        number => format!("{number} clusters see a change"),
+    };
+    let head = format!(
+        "Plan {} on revision {}: {} changed, {clusters}",
+        name(plan),
+        plan.revision,
+        count(changed, "document")
+    );
+    let _ = writeln!(text, "{}", styled(BOLD, head));
+    tell_documents(&mut text, &documents, changed);
+    if plan.effects.clusters > 0 {
+        let totals = plan.effects.totals.iter().map(|(kind, totals)| {
+            let parts = [(totals.added, "added"), (totals.changed, "changed"), (totals.removed, "removed")];
+            let parts = parts
+                .iter()
+                .filter(|(number, _)| *number > 0)
+                .map(|(number, what)| format!("{number} {what}"));
+            format!("{kind} {}", parts.collect::<Vec<_>>().join(", "))
+        });
+        let _ = writeln!(text, "What the clusters get: {}", totals.collect::<Vec<_>>().join("; "));
+        // What goes is told below, with its reason.
+        let stays: Vec<&Effect> =
+            plan.effects.changes.iter().filter(|effect| effect.change != Change::Removed).collect();
+        for effect in stays.iter().take(CHANGES) {
+            tell_effect(&mut text, effect);
+        }
+        if stays.len() > CHANGES {
+            let more = stays.len() - CHANGES;
+            let _ =
+                writeln!(text, "    {}", styled(FAINT, format_args!("and {more} more; `-o json` has them")));
+        }
+    }
+    tell_removals(&mut text, plan);
+    if let Some(because) = &plan.because {
+        let _ = writeln!(
+            text,
+            "{}",
+            styled(YELLOW, format_args!("The guard asks for a confirmation: {because}"))
+        );
+    }
+    for warning in &plan.warnings {
+        let _ = writeln!(text, "{} {warning}", styled(YELLOW, "warning:"));
+    }
+    text.trim_end().to_owned()
+}
+
+/// The documents, those to which the same happens together, with each field.
+fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: usize) {
+    let mut groups: Vec<(&str, Change, Vec<String>, Vec<String>)> = Vec::new();
+    for document in documents {
+        let fields = differences(document.before.as_ref(), document.after.as_ref());
+        let fields: Vec<String> = fields
+            .iter()
+            .filter(|field| field.place != "/id")
+            .map(|field| difference(&field.place, field.old.as_ref(), field.new.as_ref()))
+            .collect();
+        // Each one that is new says what it is, all others that change alike are told once.
+        let alike = |group: &&mut (&str, Change, Vec<String>, Vec<String>)| {
+            group.0 == document.kind && group.1 == document.change && group.2 == fields
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.3.push(document.id.clone()),
+            None => groups.push((&document.kind, document.change, fields, vec![document.id.clone()])),
+        }
+    }
+    let mut told = 0;
+    for (kind, change, fields, ids) in groups.iter().take(GROUPS) {
+        told += ids.len();
+        let (sign, style) = sign(*change);
+        let _ =
+            writeln!(text, "  {}", styled(style, format_args!("{sign} {kind}/{}", names(ids, ids.len()))));
+        for field in fields.iter().take(FIELDS) {
+            let _ = writeln!(text, "      {field}");
+        }
+        if fields.len() > FIELDS {
+            let more = fields.len() - FIELDS;
+            let _ =
+                writeln!(text, "      {}", styled(FAINT, format_args!("and {} more", count(more, "field"))));
+        }
+    }
+    if changed > told {
+        let _ = writeln!(text, "    {}", styled(FAINT, format_args!("and {} more", changed - told)));
+    }
+}
+
+/// Whether these are the records of decommissioned clusters.
+pub(crate) fn is_record(kind: &str) -> bool {
+    kind == "decommissioned"
+}
+
+fn sign(change: Change) -> (char, anstyle::Style) {
+    match change {
+        Change::Added => ('+', GREEN),
+        Change::Changed => ('~', YELLOW),
+        Change::Removed => ('-', RED),
+    }
+}
+
+fn tell_effect(text: &mut String, effect: &Effect) {
+    let (sign, style) = sign(effect.change);
+    let what = styled(style, format_args!("{sign} {}/{}", effect.kind, effect.input));
+    let clusters = names(&effect.clusters, effect.count);
+    let _ = writeln!(text, "  {what} on {}: {clusters}", count(effect.count, "cluster"));
+    for field in &effect.fields {
+        let _ = writeln!(text, "      {}", change_of(field));
+    }
+}
+
+fn change_of(field: &FieldChange) -> String {
+    difference(&field.pointer, field.old.as_ref(), field.new.as_ref())
+}
+
+/// What Flux will delete, by name.
+fn tell_removals(text: &mut String, plan: &Plan) {
+    let removals = &plan.removals;
+    if removals.inputs == 0 && removals.decommissions == 0 {
+        return;
+    }
+    let mut head = format!(
+        "Flux will delete {} on {}",
+        count(removals.inputs, "input"),
+        count(removals.clusters, "cluster")
+    );
+    if removals.decommissions > 0 {
+        let which = names(&removals.decommissioned, removals.decommissions);
+        let _ = write!(head, ", and decommission {}: {which}", count(removals.decommissions, "cluster"));
+    }
+    let _ = writeln!(text, "{}", styled(RED, head));
+    // The same on several clusters is told once.
+    let mut groups: BTreeMap<(&str, &str, &str), Vec<String>> = BTreeMap::new();
+    for removal in &removals.first {
+        let group = groups.entry((&removal.kind, &removal.input, &removal.cause)).or_default();
+        group.push(removal.cluster.clone());
+    }
+    let groups_of =
+        |kind: &str, input: &str| groups.keys().filter(|group| (group.0, group.1) == (kind, input)).count();
+    let mut told = 0;
+    for ((kind, input, cause), clusters) in groups.iter().take(CHANGES) {
+        let total =
+            on_clusters(plan, kind, input).filter(|_| groups_of(kind, input) == 1).unwrap_or(clusters.len());
+        told += total;
+        let on = format!("{}: {}", count(total, "cluster"), names(clusters, total));
+        let _ = writeln!(text, "{}", styled(RED, format_args!("  - {kind}/{input} on {on} ({cause})")));
+    }
+    if removals.inputs > told {
+        let _ = writeln!(text, "{}", styled(RED, format_args!("    and {} more", removals.inputs - told)));
+    }
+}
+
+/// On how many clusters an input goes. The list of removals is cut; this is not.
+fn on_clusters(plan: &Plan, kind: &str, input: &str) -> Option<usize> {
+    let goes =
+        |effect: &&Effect| effect.change == Change::Removed && effect.kind == kind && effect.input == input;
+    plan.effects.changes.iter().find(goes).map(|effect| effect.count)
+}
+
+#[cfg(test)]
+mod tests {
+    use api::Plan;
+    use serde_json::{Value, json};
+
+    use super::{name, same, text};
+
+    fn plan(fill: impl FnOnce(&mut Value)) -> Plan {
+        let mut plan = json!({
+            "revision": 17, "digest": "0123456789abcdef", "changed": 2,
+            "documents": [{"kind": "clusters", "id": "east", "change": "changed", "before": {"id": "east", "labels": {"a": "1"}, "protected": true}, "after": {"id": "east", "labels": {"a": "2"}}}, {"kind": "namespaces", "id": "a", "change": "added", "after": {"id": "a", "labels": {"team": "a"}}}],
+            "effects": {"clusters": 2, "totals": {"platform_components": {"added": 0, "changed": 2, "removed": 1}}, "changes": [
+                {"kind": "platform_components", "input": "podinfo", "change": "changed", "count": 2, "clusters": ["east", "west"],
+                 "fields": [{"pointer": "/source/oci_tag", "old": "6.7.1", "new": "6.9.0"}, {"pointer": "/patches/a", "new": "two\nlines"}]},
+                {"kind": "platform_components", "input": "agent", "change": "removed", "count": 1, "clusters": ["east"]},
+            ]},
+            "removals": {"decommissions": 0, "inputs": 1, "clusters": 1, "decommissioned": [],
+                "first": [{"cluster": "east", "kind": "platform_components", "input": "agent", "cause": "disabled", "named": true}]},
+            "confirm": null,
+        });
+        fill(&mut plan);
+        serde_json::from_value(plan).expect("a plan")
+    }
+
+    fn plain(plan: &Plan) -> String {
+        anstream::adapter::strip_str(&text(plan)).to_string().replace(name(plan), "DIGEST")
+    }
+
+    #[test]
+    fn a_plan_tells_documents_then_effects_then_what_is_deleted() {
+        let expected = "\
+Plan DIGEST on revision 17: 2 documents changed, 2 clusters see a change
+  ~ clusters/east
+      /labels/a  1 → 2
+      /protected  true → (none)
+  + namespaces/a
+      /labels/team  (none) → a
+What the clusters get: platform_components 2 changed, 1 removed
+  ~ platform_components/podinfo on 2 clusters: east, west
+      /source/oci_tag  6.7.1 → 6.9.0
+      /patches/a  (none) → \"two\\nlines\"
+Flux will delete 1 input on 1 cluster
+  - platform_components/agent on 1 cluster: east (disabled)";
+        assert_eq!(plain(&plan(|_| {})), expected);
+        // What is deleted is red, wherever it is named.
+        assert_eq!(text(&plan(|_| {})).matches("\u{1b}[31m").count(), 5);
+    }
+
+    #[test]
+    fn a_plan_is_the_same_wherever_it_was_worked_out_and_another_if_it_does_something_else() {
+        let one = plan(|_| {});
+        let later = plan(|plan| plan["revision"] = 18.into());
+        let other = plan(|plan| plan["digest"] = "another".into());
+        let asked = plan(|plan| plan["confirm"] = "the guard asks by now".into());
+        assert!(same(&one, &later));
+        assert!(!same(&one, &other));
+        assert!(!same(&one, &asked));
+        assert_eq!((name(&one), name(&other)), ("0123456789ab", "another"));
+    }
+
+    #[test]
+    fn a_list_of_removals_that_was_cut_is_counted_whole() {
+        let plan = plan(|plan| {
+            plan["removals"]["inputs"] = 5_000.into();
+            plan["removals"]["clusters"] = 5_000.into();
+            plan["removals"]["first"][0]["cause"] = "removed".into();
+            plan["effects"]["changes"][1]["count"] = 5_000.into();
+        });
+        let text = plain(&plan);
+        assert!(
+            text.ends_with("- platform_components/agent on 5000 clusters: east and 4999 more (removed)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_nothing() {
+        assert_eq!(plain(&plan(|plan| plan["changed"] = 0.into())), "Nothing would change.");
+    }
+}

@@ -1,0 +1,59 @@
+//! `doctor`.
+
+use crate::fleet::{ADMIN, READER, fleet};
+use crate::frs::{Desk, World};
+use crate::proxy::foreign;
+use crate::service::Service;
+use crate::snapshot::snapshot;
+
+#[test]
+fn all_is_well() {
+    let world = World::new();
+    world.frs("doctor").expect(0);
+    snapshot!(world.harmless(&["doctor"]));
+}
+
+#[test]
+fn nobody_answers_or_somebody_else() {
+    let foreign = foreign("200 OK\r\ncontent-type: text/html", "<html><h1>Welcome!</h1></html>");
+    let told = ["http://127.0.0.1:1", &foreign, "http://0.0.0.0:1"]
+        .map(|url| Desk::at(url).frs("doctor").expect(1).to_string());
+    snapshot!(told.join("\n"));
+}
+
+#[test]
+fn the_token_is_wrong_or_may_not_or_is_missing() {
+    let service = Service::start();
+    let url = service.url();
+    let told = [
+        Desk::at(&url).with("FLUX_API_TOKEN", "wrong"),
+        Desk::at(&url).with("FLUX_API_TOKEN", READER),
+        Desk::at(&url).without("FLUX_API_TOKEN"),
+        Desk::at(&url).with("FLUX_API_TOKEN", READER).with("FLUX_API_WRITE_TOKEN", "wrong"),
+    ]
+    .map(|desk| desk.frs("doctor").expect(1).to_string());
+    let both = Desk::at(&url).with("FLUX_API_TOKEN", READER).with("FLUX_API_WRITE_TOKEN", ADMIN);
+    let well = both.frs("doctor").expect(0).to_string();
+    snapshot!(told.into_iter().chain([well]).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn a_service_that_only_answers_clusters_is_the_wrong_one_to_manage() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = format!("sqlite://{}", folder.path().join("store.db").display());
+    let store = [("STORE_BACKEND", "sqlite"), ("DATABASE_URL", url.as_str())];
+    let crud = Service::with(&fleet(), &store);
+    let read_only = Service::with(&fleet(), &[&store[..], &[("API_MODE", "read-only")]].concat());
+    let wrong = Desk::at(&read_only.url());
+    wrong.frs("doctor").expect(1);
+    let wrong = wrong.transcript(&["doctor", "get clusters"]);
+
+    let right = Desk::empty();
+    let context = format!("config set-context here --url {} --token {ADMIN} --current", crud.url());
+    right.frs(&format!("{context} --poll-url {}", read_only.url())).expect(0);
+    right.frs("doctor").expect(0);
+    let well = right.transcript(&["doctor", "inputs east namespaces --as-polled -o name"]);
+    drop(read_only);
+    let gone = right.frs("doctor").expect(1).to_string();
+    snapshot!([wrong, well, gone].join("\n"));
+}

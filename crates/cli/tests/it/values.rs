@@ -1,0 +1,38 @@
+//! `set patch` and `unset patch`.
+
+use serde_json::json;
+
+use crate::frs::World;
+use crate::snapshot::snapshot;
+
+#[test]
+fn values_of_a_component_are_set_and_taken_away() {
+    let world = World::new();
+    let patches = |cluster: &str| world.document(&format!("/clusters/{cluster}"))["patches"].clone();
+    let set = world.transcript(&[
+        "set patch podinfo --cluster west replicaCount=2 'ui.message=a=b, c' --yes --reason 'more traffic'",
+        "set patch podinfo -l region replicaCount=5 --yes",
+    ]);
+    assert_eq!(patches("west"), json!({"podinfo": {"replicaCount": "5", "ui.message": "a=b, c"}}));
+    assert_eq!(patches("east"), json!({"podinfo": {"replicaCount": "5", "ui.message": "hello east"}}));
+    let unset = world.transcript(&[
+        "unset patch podinfo --cluster east ui.message --yes",
+        "unset patch podinfo -l region --yes",
+        "unset patch podinfo -l region --yes",
+    ]);
+    assert_eq!(patches("east"), json!(null));
+    snapshot!([set, unset].join("\n"));
+}
+
+#[test]
+fn what_is_no_value_is_refused() {
+    let world = World::new();
+    snapshot!(world.harmless(&[
+        "set patch podinfo --cluster east replicaCount --yes",
+        "set patch podinfo --cluster east =3 --yes",
+        "set patch podinfo --cluster nobody a=b --yes",
+        "set patch traefik --cluster east a=b --yes",
+        "set patch podinfo --cluster east ui=x --yes",
+        "unset patch traefik --cluster east --yes",
+    ]));
+}

@@ -1,0 +1,190 @@
+//! Everything that only asks.
+
+use api::{Decommissioned, DocumentVersion, Kind, Revision, RevisionDetail, Revisioned};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Answer, Client, Error};
+
+/// The most that one page has.
+const PAGE: usize = 1_000;
+
+/// Which documents of a kind.
+#[derive(Clone, Default, Debug)]
+pub struct Asked {
+    /// Only those that this selects.
+    pub selector: Option<String>,
+    /// Only those with these values.
+    pub filters: Vec<(String, String)>,
+}
+
+/// One page of something, as its caller may want to know of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Listing {
+    /// How many there are so far.
+    pub so_far: usize,
+    /// How many there will be, if the service says so.
+    pub total: Option<usize>,
+}
+
+/// Which revisions.
+#[derive(Clone, Default, Debug)]
+pub struct AuditQuery {
+    /// Only those that this actor made.
+    pub actor: Option<String>,
+    /// Only those that changed documents of this kind.
+    pub kind: Option<String>,
+    /// Only those that changed documents of this id.
+    pub id: Option<String>,
+    /// Not before this time.
+    pub since: Option<String>,
+    /// Before this time.
+    pub until: Option<String>,
+}
+
+/// A path segment as it may stand in a URL.
+fn segment(text: &str) -> PercentEncode<'_> {
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, KEPT)
+}
+
+impl Answer {
+    /// Where the next page is: what `Link: <…>; rel="next"` says.
+    fn next(&self) -> Option<String> {
+        let link = self.header("link")?;
+        let (target, relation) = link.strip_prefix('<')?.split_once('>')?;
+        relation.contains("rel=\"next\"").then(|| target.to_owned())
+    }
+}
+
+impl Client {
+    /// Follows pages until there is no more, or enough.
+    fn pages<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        enough: usize,
+        mut progress: impl FnMut(Listing),
+    ) -> Result<Vec<T>, Error> {
+        let mut all: Vec<T> = Vec::new();
+        let mut answer = self.get(path, query)?;
+        loop {
+            all.extend(answer.json::<Vec<T>>()?);
+            let total = answer.header("x-total-count").and_then(|count| count.parse().ok());
+            progress(Listing { so_far: all.len(), total });
+            match answer.next() {
+                Some(next) if all.len() < enough => answer = self.get(&next, &[])?,
+                _ => break,
+            }
+        }
+        all.truncate(enough);
+        Ok(all)
+    }
+
+    /// The kinds that the service has.
+    pub fn kinds(&self) -> Result<Vec<Kind>, Error> {
+        self.get("/kinds", &[])?.json()
+    }
+
+    /// The documents of a kind, all pages of them, sorted by id.
+    pub fn list(
+        &self,
+        kind: &str,
+        asked: &Asked,
+        progress: impl FnMut(Listing),
+    ) -> Result<Vec<Revisioned>, Error> {
+        let limit = PAGE.to_string();
+        let mut query = vec![("revisions", "true"), ("limit", &*limit)];
+        query.extend(asked.selector.as_deref().map(|selector| ("selector", selector)));
+        query.extend(asked.filters.iter().map(|(name, value)| (&**name, &**value)));
+        self.pages(&format!("/{}", segment(kind)), &query, usize::MAX, progress)
+    }
+
+    /// The ids of the first documents of a kind, for completions: one request.
+    pub fn first_ids(&self, kind: &str) -> Result<Vec<String>, Error> {
+        let limit = PAGE.to_string();
+        let documents: Vec<Value> = self.get(&format!("/{}", segment(kind)), &[("limit", &limit)])?.json()?;
+        Ok(documents.iter().filter_map(|document| document["id"].as_str().map(ToOwned::to_owned)).collect())
+    }
+
+    /// One document.
+    pub fn document(&self, kind: &str, id: &str) -> Result<Revisioned, Error> {
+        let answer = self.get(&format!("/{}/{}", segment(kind), segment(id)), &[])?;
+        let tag = answer.header("etag").map(|tag| tag.trim_start_matches("W/").trim_matches('"'));
+        let revision = tag.and_then(|tag| tag.parse().ok()).ok_or_else(|| Error::Foreign {
+            url: answer.url.clone(),
+            because: "its answer has no revision as `ETag`".to_owned(),
+        })?;
+        Ok(Revisioned { revision, document: answer.json()? })
+    }
+
+    /// The clusters that refer to a document.
+    pub fn users(&self, kind: &str, id: &str) -> Result<Vec<String>, Error> {
+        let limit = PAGE.to_string();
+        let path = format!("/{}/{}/users", segment(kind), segment(id));
+        self.pages(&path, &[("limit", &limit)], usize::MAX, |_| {})
+    }
+
+    /// The newest revisions of a document.
+    pub fn history(&self, kind: &str, id: &str, most: usize) -> Result<Vec<DocumentVersion>, Error> {
+        let limit = most.clamp(1, PAGE).to_string();
+        let path = format!("/{}/{}/history", segment(kind), segment(id));
+        self.pages(&path, &[("limit", &limit)], most, |_| {})
+    }
+
+    /// The newest revisions of the fleet.
+    pub fn revisions(&self, asked: &AuditQuery, most: usize) -> Result<Vec<Revision>, Error> {
+        let limit = most.clamp(1, PAGE).to_string();
+        let mut query = vec![("limit", &*limit)];
+        for (name, value) in [
+            ("actor", &asked.actor),
+            ("kind", &asked.kind),
+            ("id", &asked.id),
+            ("since", &asked.since),
+            ("until", &asked.until),
+        ] {
+            query.extend(value.as_deref().map(|value| (name, value)));
+        }
+        self.pages("/revisions", &query, most, |_| {})
+    }
+
+    /// One revision with everything that it changed.
+    pub fn revision(&self, number: u64) -> Result<RevisionDetail, Error> {
+        let limit = PAGE.to_string();
+        let mut answer = self.get(&format!("/revisions/{number}"), &[("limit", &limit)])?;
+        let mut detail: RevisionDetail = answer.json()?;
+        while let Some(next) = answer.next() {
+            answer = self.get(&next, &[])?;
+            detail.changes.extend(answer.json::<RevisionDetail>()?.changes);
+        }
+        Ok(detail)
+    }
+
+    /// The records of decommissioned clusters.
+    pub fn decommissioned(&self) -> Result<Vec<Decommissioned>, Error> {
+        let limit = PAGE.to_string();
+        self.pages("/decommissioned", &[("limit", &limit)], usize::MAX, |_| {})
+    }
+
+    /// What a cluster gets of a kind, to the byte.
+    pub fn inputs(&self, cluster: &str, kind: &str) -> Result<String, Error> {
+        self.get(&format!("/clusters/{}/inputs/{}", segment(cluster), segment(kind)), &[])?.text()
+    }
+
+    /// What a cluster gets of a kind when it asks itself; `path` is the kind with hyphens.
+    pub fn poll(&self, dns: &str, path: &str) -> Result<String, Error> {
+        self.get(&format!("/api/v2/flux/clusters/{}/{}", segment(dns), segment(path)), &[])?.text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::segment;
+
+    #[test]
+    fn what_is_typed_cannot_leave_its_path_segment() {
+        assert_eq!(segment("eu-1.k8s.example.com").to_string(), "eu-1.k8s.example.com");
+        assert_eq!(segment("a/../b?c#d e").to_string(), "a%2F..%2Fb%3Fc%23d%20e");
+    }
+}

@@ -1,0 +1,81 @@
+//! Changes. Every one of them is a batch: what is tried is what is done.
+
+use api::{BatchAnswer, Operation, Plan};
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::json;
+
+use crate::{Answer, Client, Error, answered};
+
+/// What a change is made under.
+#[derive(Clone, Debug)]
+pub struct Commitment {
+    /// The revision of the fleet that the plan was worked out on: the change is refused on any other.
+    pub planned_on: u64,
+    /// The removals that are confirmed, if the plan asks for that.
+    pub confirm: Option<String>,
+    /// Why, for the audit log.
+    pub reason: Option<String>,
+}
+
+/// A change that was made.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    /// What it changed.
+    pub answer: BatchAnswer,
+    /// What one should know about it.
+    pub warnings: Vec<String>,
+}
+
+impl Client {
+    /// What these operations would do. Nothing is changed.
+    pub fn plan(&self, operations: &[Operation]) -> Result<Plan, Error> {
+        self.batch("/batch?dry_run=true", operations, &[])?.json()
+    }
+
+    /// Does these operations, all or none.
+    pub fn commit(&self, operations: &[Operation], under: &Commitment) -> Result<Committed, Error> {
+        let mut headers = vec![("X-Plan-Revision", under.planned_on.to_string())];
+        headers.extend(under.confirm.clone().map(|digest| ("X-Confirm", digest)));
+        headers.extend(under.reason.clone().map(|reason| ("X-Change-Reason", reason)));
+        let answer = self.batch("/batch", operations, &headers)?;
+        let warnings = answer.headers.get_all("warning").iter();
+        let warnings = warnings.filter_map(|warning| warning.to_str().ok().map(warning_text)).collect();
+        Ok(Committed { answer: answer.json()?, warnings })
+    }
+
+    fn batch(
+        &self,
+        path: &str,
+        operations: &[Operation],
+        headers: &[(&str, String)],
+    ) -> Result<Answer, Error> {
+        let (mut request, url) = self.request(Method::POST, path);
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let body = json!({ "operations": operations }).to_string();
+        answered(request.header(CONTENT_TYPE, "application/json").body(body).send(), url)
+    }
+}
+
+/// The text of `299 - "text"`.
+fn warning_text(header: &str) -> String {
+    let text = header.strip_prefix("299 - ").unwrap_or(header);
+    let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    text.replace("\\\"", "\"").replace("\\\\", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::warning_text;
+
+    #[test]
+    fn a_warning_is_the_text_between_its_quotes() {
+        assert_eq!(
+            warning_text(r#"299 - "the patches of \"podinfo\" went too""#),
+            r#"the patches of "podinfo" went too"#
+        );
+        assert_eq!(warning_text("something else"), "something else");
+    }
+}
