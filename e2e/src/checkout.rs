@@ -19,8 +19,17 @@ fn built() -> Result<PathBuf> {
 
 /// Our own program, which `cargo build -p server` has put there.
 pub fn our_binary() -> Result<PathBuf> {
-    let binary = built()?.join("flux-resourceset");
-    anyhow::ensure!(binary.is_file(), "{} is not built: `cargo build -p server`", binary.display());
+    program("flux-resourceset", "server")
+}
+
+/// Our command line, which `cargo build -p cli` has put there.
+pub fn our_command_line() -> Result<PathBuf> {
+    program("frs", "cli")
+}
+
+fn program(name: &str, package: &str) -> Result<PathBuf> {
+    let binary = built()?.join(name);
+    anyhow::ensure!(binary.is_file(), "{} is not built: `cargo build -p {package}`", binary.display());
     Ok(binary)
 }
 

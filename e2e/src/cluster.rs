@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use crate::artifacts;
 use crate::checkout::repository;
 use crate::control_plane::ControlPlane;
 use crate::flux::Flux;
 use crate::kube::{Kind, Kube, Place, name, uid};
 use crate::parts::Parts;
+use crate::registry::{Content, Registry};
+use crate::service::{CLUSTER_TOKEN, Service};
 use crate::wait::until;
 
 /// The shipped kinds that a cluster polls for, each with a provider and a set of that name.
@@ -69,8 +72,26 @@ pub struct Bootstrap {
     pub source: Source,
     /// The folder of `cluster/` that is applied.
     pub path: String,
-    /// Options of the sync.
-    pub components: Vec<String>,
+}
+
+/// Where the artifact with `cluster/` is in a registry.
+const PLANE: &str = "platform/cluster-plane";
+
+impl Bootstrap {
+    /// Puts `cluster/` into a registry, as whoever connects a fleet does once.
+    pub fn publish(registry: &Registry) -> Result<()> {
+        registry.push(PLANE, "latest", Content::Folder, &artifacts::folder(&repository().join("cluster"))?)
+    }
+
+    /// With the plane from that registry, to follow a service on this machine.
+    pub fn demo(service: &Service, registry: &Registry) -> Self {
+        Self {
+            api: service.poll_url(),
+            token: CLUSTER_TOKEN.to_owned(),
+            source: Source::Oci(registry.url(PLANE)),
+            path: "demo".to_owned(),
+        }
+    }
 }
 
 /// A cluster.
@@ -126,10 +147,7 @@ impl Cluster {
                 ])),
                 patched("Secret", &json!([{"op": "replace", "path": "/stringData/token", "value": bootstrap.token}])),
                 patched(source, &json!([{"op": "replace", "path": "/spec/url", "value": url}])),
-                patched("Kustomization", &json!([
-                    {"op": "replace", "path": "/spec/path", "value": path},
-                    {"op": "replace", "path": "/spec/components", "value": bootstrap.components},
-                ])),
+                patched("Kustomization", &json!([{"op": "replace", "path": "/spec/path", "value": path}])),
             ],
         });
         std::fs::write(folder.join("kustomization.yaml"), kustomization.to_string())?;
@@ -257,6 +275,20 @@ impl Cluster {
         }
         self.kube.reconciled(&place)?;
         self.kube.ready(&place).map(drop)
+    }
+
+    /// Somebody scales a release's Deployment by hand; waits until Flux has put it back.
+    pub fn puts_replicas_back(&self, component: &str) -> Result<()> {
+        let deployment = Place::new(Kind::DEPLOYMENT, component, component);
+        let replicas = || -> Result<Value> { Ok(self.kube.get(&deployment)?["spec"]["replicas"].clone()) };
+        let before = replicas()?;
+        self.kube.patch(&deployment, &json!({"spec": {"replicas": 7}}))?;
+        self.kube.reconciled(&Place::flux(Kind::HELM_RELEASE, component))?;
+        until("the replicas are put back", || {
+            let found = replicas()?;
+            ensure!(found == before, "{found}, not {before}");
+            Ok(())
+        })
     }
 
     /// The memory of the control plane and of Flux, in MiB.

@@ -1,6 +1,6 @@
 //! The real loop on one machine, without containers: a Kubernetes control plane, the unmodified Flux Operator and Flux's controllers, an
 //! OCI registry, and our own service, each a process. The stories in `tests/` follow the promises of the documents through it, and
-//! `e2e up` leaves it running to play with.
+//! the demo (`scripts/demo`) leaves one running to play with.
 //!
 //! It knows the service by its HTTP contract alone, and a cluster by `cluster/` and the Kubernetes API: what a user has.
 
@@ -13,6 +13,7 @@ pub mod artifacts;
 pub mod checkout;
 pub mod cluster;
 pub mod control_plane;
+pub mod demo;
 pub mod flux;
 pub mod git;
 pub mod kube;

@@ -1,43 +1,92 @@
-//! `e2e up` leaves the loop running to play with, `e2e down` ends it.
+//! The demo on this machine without containers, as `scripts/demo` starts and ends it.
 
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand};
-use e2e::checkout::run_folder;
-use e2e::service::{ADMIN_TOKEN, CLUSTER_TOKEN};
+use e2e::demo::Demo;
 use e2e::wait::within;
-use e2e::world::World;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The real loop on this machine: Kubernetes, the Flux Operator, and our service.
+/// The demo on this machine: Kubernetes, the Flux Operator, and our service, each a process.
 #[derive(Parser)]
 struct Arguments {
+    /// Where its logs and data are
+    #[arg(long)]
+    folder: PathBuf,
+    /// End with the process of this number
+    #[arg(long, env = "DEMO_AS_LONG_AS", hide = true)]
+    as_long_as: Option<u32>,
     #[command(subcommand)]
     command: What,
 }
 
 #[derive(Subcommand)]
 enum What {
-    /// Start it in the background, and say how to use it.
+    /// Start it in the background, and print its settings
     Up,
-    /// End it, and forget what it held.
+    /// End it, and forget what it held
     Down,
-    /// Start it, and hold it until a signal comes.
+    /// End the service, and leave the cluster alone
+    StopApi,
+    /// Start the service again
+    StartApi,
+    /// Start it, and hold it until a signal comes
     #[command(hide = true)]
     Hold,
 }
 
-fn main() -> Result<()> {
-    let folder = run_folder("up")?;
-    match Arguments::parse().command {
+fn main() -> ExitCode {
+    let Arguments { folder, as_long_as, command } = Arguments::parse();
+    let outcome = match command {
         What::Up => up(&folder),
         What::Down => down(&folder),
-        What::Hold => hold(&folder),
+        What::StopApi => want(&folder, Api::Stopped),
+        What::StartApi => want(&folder, Api::Runs),
+        What::Hold => hold(&folder, as_long_as),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("demo: {error:#}");
+            ExitCode::FAILURE
+        }
     }
+}
+
+/// The service's two processes. Only the thread that holds them can start one, so it is told by a file what is wanted, and tells by another
+/// what is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Api {
+    Runs,
+    Stopped,
+}
+
+const WANTED: &str = "api-wanted";
+const FOUND: &str = "api-found";
+const SETTINGS: &str = "settings";
+
+impl Api {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    fn read(file: &Path) -> Option<Self> {
+        let word = std::fs::read_to_string(file).ok()?;
+        [Self::Runs, Self::Stopped].into_iter().find(|api| api.word() == word)
+    }
+}
+
+/// Writes a file that others read meanwhile.
+fn write(file: &Path, content: &str) -> Result<()> {
+    let new = file.with_extension("new");
+    std::fs::write(&new, content)?;
+    Ok(std::fs::rename(new, file)?)
 }
 
 fn holder(folder: &Path) -> Option<Pid> {
@@ -48,45 +97,47 @@ fn holder(folder: &Path) -> Option<Pid> {
     command.ends_with("\0hold\0").then_some(pid)
 }
 
-fn guide(folder: &Path) -> PathBuf {
-    folder.join("guide.txt")
-}
-
 fn up(folder: &Path) -> Result<()> {
-    if holder(folder).is_some() {
-        print!(
-            "{}",
-            std::fs::read_to_string(guide(folder)).unwrap_or_else(|_| "It is starting.\n".to_owned())
-        );
-        return Ok(());
+    let settings = folder.join(SETTINGS);
+    let mut started = None;
+    if holder(folder).is_none() {
+        if folder.exists() {
+            std::fs::remove_dir_all(folder)?;
+        }
+        std::fs::create_dir_all(folder)?;
+        let log = std::fs::File::create(folder.join("log"))?;
+        // Whatever happens to this terminal is not for it.
+        let child = Command::new("setsid")
+            .arg(std::env::current_exe()?)
+            .arg("--folder")
+            .arg(folder)
+            .arg("hold")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        std::fs::write(folder.join("pid"), child.id().to_string())?;
+        started = Some(child);
     }
-    if folder.exists() {
-        std::fs::remove_dir_all(folder)?;
-    }
-    std::fs::create_dir_all(folder)?;
-    let log = std::fs::File::create(folder.join("log"))?;
-    let mut child = Command::new(std::env::current_exe()?)
-        .arg("hold")
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log)
-        // Ctrl-C in this terminal is not for it.
-        .process_group(0)
-        .spawn()?;
-    std::fs::write(folder.join("pid"), child.id().to_string())?;
     let mut said = 0;
     // The parts may have to be built first.
-    within(Duration::from_hours(1), "the loop runs", || {
+    within(Duration::from_hours(1), "the demo runs", || {
         let log = std::fs::read_to_string(folder.join("log"))?;
         eprint!("{}", &log[said..]);
         said = log.len();
-        if let Some(status) = child.try_wait()? {
-            return Ok(Err(anyhow::anyhow!("it ended with {status}; the logs are in {}", folder.display())));
+        if settings.exists() {
+            return Ok(Ok(()));
         }
-        ensure!(guide(folder).exists(), "it is starting");
-        Ok(Ok(()))
+        let ended = match &mut started {
+            Some(child) => child.try_wait()?.is_some(),
+            None => holder(folder).is_none(),
+        };
+        if ended {
+            return Ok(Err(anyhow::anyhow!("it has ended; its logs are in {}", folder.display())));
+        }
+        bail!("it is starting")
     })??;
-    print!("{}", std::fs::read_to_string(guide(folder))?);
+    print!("{}", std::fs::read_to_string(settings)?);
     Ok(())
 }
 
@@ -94,52 +145,50 @@ fn down(folder: &Path) -> Result<()> {
     if let Some(pid) = holder(folder) {
         // What it started ends with it.
         kill_process(pid, Signal::TERM)?;
-        within(Duration::from_secs(30), "the loop ends", || match holder(folder) {
+        within(Duration::from_secs(30), "the demo ends", || match holder(folder) {
             None => Ok(()),
             Some(_) => bail!("it runs"),
         })?;
     }
     if folder.exists() {
-        std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
+        // A process that was just told to end may still write.
+        within(Duration::from_secs(30), "its folder goes", || {
+            std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())
+        })?;
     }
-    println!("Nothing of it is left.");
     Ok(())
 }
 
-fn hold(folder: &Path) -> Result<()> {
-    let world = World::start(folder)?;
-    let path = guide(folder);
-    std::fs::write(path.with_extension("new"), usage(&world))?;
-    std::fs::rename(path.with_extension("new"), &path)?;
-    loop {
-        std::thread::park();
-    }
+fn want(folder: &Path, api: Api) -> Result<()> {
+    ensure!(holder(folder).is_some(), "the demo does not run");
+    write(&folder.join(WANTED), api.word())?;
+    within(Duration::from_mins(2), &format!("the service is to be: {}", api.word()), || {
+        ensure!(holder(folder).is_some(), "the demo has ended; its logs are in {}", folder.display());
+        ensure!(Api::read(&folder.join(FOUND)) == Some(api), "it is not");
+        Ok(())
+    })
 }
 
-fn usage(world: &World) -> String {
-    let (east, west) = (world.east.kube.kubeconfig().display(), world.west.kube.kubeconfig().display());
-    let kubectl = world.parts.binary("kubectl");
-    let bin = kubectl.parent().unwrap_or(&kubectl).display();
-    let (api, polls, folder) =
-        (world.service.manage_url(), world.service.poll_url(), world.folder().display());
-    format!(
-        "
-  Two clusters, east (dev) and west (prod), follow one service. `make e2e-down` ends all of it. Logs are in {folder}/logs.
-
-  manage the fleet   {api}   token {ADMIN_TOKEN}
-  clusters poll      {polls}   token {CLUSTER_TOKEN}
-
-  To paste into another terminal:
-
-  export PATH={bin}:$PATH KUBECONFIG={east} API={api} TOKEN={ADMIN_TOKEN}
-  # for the other cluster: export KUBECONFIG={west}
-
-  kubectl get resourcesetinputproviders,resourcesets,helmreleases,kustomizations -n flux-system
-
-  curl -X PATCH -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' $API/clusters/east -d '{{\"patches\":{{\"podinfo\":{{\"replicaCount\":\"3\"}}}}}}'
-  kubectl annotate -n flux-system resourcesetinputprovider platform-components reconcile.fluxcd.io/requestedAt=\"$(date +%s)\" --overwrite
-  kubectl get pods -n podinfo --watch
-
-"
-    )
+fn hold(folder: &Path, as_long_as: Option<u32>) -> Result<()> {
+    let mut demo = Demo::start(folder)?;
+    let mut found = Api::Runs;
+    write(&folder.join(FOUND), found.word())?;
+    write(&folder.join(SETTINGS), &demo.settings())?;
+    loop {
+        let wanted = Api::read(&folder.join(WANTED)).unwrap_or(found);
+        if wanted != found {
+            match wanted {
+                Api::Runs => demo.service.resume()?,
+                Api::Stopped => demo.service.stop()?,
+            }
+            found = wanted;
+            write(&folder.join(FOUND), found.word())?;
+        }
+        // Half a cluster would only puzzle whoever plays with it.
+        demo.alive()?;
+        if as_long_as.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
 }

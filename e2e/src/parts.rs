@@ -1,6 +1,6 @@
 //! The programs that are not ours: see `parts/build`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -25,6 +25,18 @@ impl Parts {
 
     pub fn binary(&self, name: &str) -> PathBuf {
         self.0.join("bin").join(name)
+    }
+
+    /// What the operator's own command makes of a kind's ResourceSet and a file of inputs.
+    pub fn rendered(&self, kind: &str, inputs: &Path) -> Result<Vec<u8>> {
+        let output = Command::new(self.binary("flux-operator-cli"))
+            .args(["build", "resourceset", "-f"])
+            .arg(repository().join(format!("cluster/resourcesets/{kind}.yaml")))
+            .arg("--inputs-from")
+            .arg(inputs)
+            .output()?;
+        ensure!(output.status.success(), "{kind}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(output.stdout)
     }
 
     /// The custom resources that a part brings.

@@ -8,16 +8,12 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::artifacts;
-use crate::checkout::repository;
-use crate::cluster::{Bootstrap, Cluster, Identity, Source};
+use crate::cluster::{Bootstrap, Cluster, Identity};
 use crate::listener::{self, Response};
 use crate::parts::Parts;
 use crate::registry::{Content, Registry};
-use crate::service::{CLUSTER_TOKEN, Service};
+use crate::service::Service;
 use crate::tls::Authority;
-
-/// Where the artifact with `cluster/` is in the registry.
-const PLANE: &str = "platform/cluster-plane";
 
 /// All of it. Dropping it ends every process.
 #[derive(Debug)]
@@ -85,13 +81,7 @@ impl World {
 
     /// What both clusters are connected with.
     pub fn bootstrap(&self) -> Bootstrap {
-        Bootstrap {
-            api: self.service.poll_url(),
-            token: CLUSTER_TOKEN.to_owned(),
-            source: Source::Oci(self.registry.url(PLANE)),
-            path: "demo".to_owned(),
-            components: Vec::new(),
-        }
+        Bootstrap::demo(&self.service, &self.registry)
     }
 
     /// Ends all of it, and removes its data; its logs too, unless they are to be kept. Says where they are.
@@ -121,7 +111,7 @@ impl World {
 /// Charts, overlays and the plane, as they would be published.
 fn fill(registry: &Registry) -> Result<()> {
     for chart in ["podinfo", "agent"] {
-        for version in ["1.0.0", "1.0.1", "1.1.0", "2.0.0"] {
+        for version in ["1.0.0", "1.1.0", "2.0.0"] {
             registry.push(
                 &format!("charts/{chart}"),
                 version,
@@ -134,9 +124,7 @@ fn fill(registry: &Registry) -> Result<()> {
         let overlays = artifacts::overlays("baseline", "1.0.0", release)?;
         registry.push("platform/manifests", release, Content::Folder, &overlays)?;
     }
-    let overlays = artifacts::overlays("baseline", "1.1.0", "v1.1.0")?;
-    registry.push("platform/manifests", "v1.1.0", Content::Folder, &overlays)?;
-    registry.push(PLANE, "latest", Content::Folder, &artifacts::folder(&repository().join("cluster"))?)
+    Bootstrap::publish(registry)
 }
 
 /// A repository of charts as plain files: an index, and an archive for each version.

@@ -75,9 +75,7 @@ fn taken_over(world: &mut World) -> Result<()> {
         }},
     ]});
     service.post("/batch", &operations)?;
-    for kind in e2e::cluster::KINDS {
-        west.follow(kind)?;
-    }
+    west.follow_all()?;
     west.runs("legacy-app", "1.1.0", 2)?;
     let after = (west.kube.get(&namespace())?, west.kube.get(&binding())?, west.kube.get(&deployment())?);
     ensure!(
@@ -105,7 +103,7 @@ fn stays(world: &mut World) -> Result<()> {
             "platform_components": [{"id": "legacy-app", "$patch": "delete"}],
         });
         service.confirmed(&Method::PATCH, "/clusters/west", Some(&body))?;
-        e2e::cluster::KINDS.iter().try_for_each(|kind| west.follow(kind))
+        west.follow_all()
     };
     let uids = || -> Result<Vec<String>> {
         [namespace(), binding(), deployment(), release()]
@@ -121,9 +119,7 @@ fn stays(world: &mut World) -> Result<()> {
     let body = json!({"namespaces": [{"id": "legacy"}], "rolebindings": [{"id": "legacy-viewers"}], "platform_components": [{"id": "legacy-app"}], "patches": {"legacy-app": {"replicaCount": "2"}}});
     service.patch("/clusters/west", &body)?;
     west.resync(&json!({"components": []}))?;
-    for kind in e2e::cluster::KINDS {
-        west.follow(kind)?;
-    }
+    west.follow_all()?;
     ensure!(uids()? == before, "something was deleted at the end of adoption");
     unassign()?;
     [namespace(), binding(), deployment(), release()].iter().try_for_each(|place| west.kube.gone(place))

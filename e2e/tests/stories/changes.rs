@@ -341,12 +341,9 @@ fn drift(world: &mut World) -> Result<()> {
     east.kube.get(&Place::global(Kind::CLUSTER_ROLE_BINDING, "viewers"))?;
 
     // What a chart made, too.
-    let deployment = Place::new(Kind::DEPLOYMENT, "podinfo", "podinfo");
-    east.kube.patch(&deployment, &json!({"spec": {"replicas": 7}}))?;
-    east.kube.reconciled(&Place::flux(Kind::HELM_RELEASE, "podinfo"))?;
-    until("the replicas are put back", || {
-        let replicas = east.kube.get(&deployment)?["spec"]["replicas"].clone();
-        ensure!(replicas == 3, "{replicas}");
-        Ok(())
-    })
+    east.puts_replicas_back("podinfo")?;
+    let replicas =
+        east.kube.get(&Place::new(Kind::DEPLOYMENT, "podinfo", "podinfo"))?["spec"]["replicas"].clone();
+    ensure!(replicas == 3, "{replicas}");
+    Ok(())
 }

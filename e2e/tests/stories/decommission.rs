@@ -80,9 +80,7 @@ fn comes_back(world: &mut World) -> Result<()> {
     let refused = service.request(reqwest::Method::POST, "/clusters", Some(&record), &[])?;
     ensure!(refused.status == 409, "{}: {}", refused.status, refused.body);
     service.post("/clusters?replace_decommissioned=true", &record)?;
-    for kind in e2e::cluster::KINDS {
-        east.follow(kind)?;
-    }
+    east.follow_all()?;
     east.runs("podinfo", &world.tag("podinfo")?, 1)?;
     east.kube.get(&Place::global(Kind::NAMESPACE, "team-a"))?;
     east.kube.get(&Place::global(Kind::CLUSTER_ROLE_BINDING, "viewers")).map(drop)

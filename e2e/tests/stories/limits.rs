@@ -6,7 +6,7 @@ use e2e::world::World;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::Story;
+use crate::{Story, catalog};
 
 pub(crate) const STORIES: &[(&str, Story)] = &[
     ("150_inputs_all_arrive", all_arrive),
@@ -21,29 +21,13 @@ const STORED: usize = 1024 * 1024;
 /// So many namespaces carry the weight: a document is at most 64 KiB.
 const CARRIERS: usize = 16;
 
-/// Makes namespaces in one transaction and assigns them to east.
 fn assign(world: &World, namespaces: &[Value]) -> Result<()> {
-    let mut operations = Vec::new();
-    for namespace in namespaces {
-        operations
-            .push(json!({"op": "create", "kind": "namespaces", "id": namespace["id"], "body": namespace}));
-    }
-    let references: Vec<Value> = namespaces.iter().map(|namespace| json!({"id": namespace["id"]})).collect();
-    operations
-        .push(json!({"op": "patch", "kind": "clusters", "id": "east", "body": {"namespaces": references}}));
-    world.service.post("/batch", &json!({"operations": operations})).map(drop)
+    catalog::assign(&world.service, &[("namespaces", namespaces)])
 }
 
-/// Takes them away again, from east and from the catalog.
+/// Takes them away again, and waits until they are gone.
 fn unassign(world: &World, namespaces: &[Value]) -> Result<()> {
-    let references: Vec<Value> =
-        namespaces.iter().map(|namespace| json!({"id": namespace["id"], "$patch": "delete"})).collect();
-    let mut operations =
-        vec![json!({"op": "patch", "kind": "clusters", "id": "east", "body": {"namespaces": references}})];
-    for namespace in namespaces {
-        operations.push(json!({"op": "delete", "kind": "namespaces", "id": namespace["id"]}));
-    }
-    world.service.confirmed(&Method::POST, "/batch", Some(&json!({"operations": operations})))?;
+    catalog::unassign(&world.service, &[("namespaces", namespaces)])?;
     world.east.follow("namespaces")?;
     for namespace in namespaces {
         world.east.kube.gone(&Place::global(Kind::NAMESPACE, namespace["id"].as_str().context("an id")?))?;

@@ -3,8 +3,12 @@
 
 mod adoption;
 mod boot;
+mod catalog;
 mod changes;
+mod command_line;
 mod decommission;
+mod demo;
+mod deploy;
 mod independence;
 mod limits;
 mod management;
@@ -32,8 +36,10 @@ type Offline = fn() -> Result<()>;
 const GROUPS: &[(&str, &[(&str, Story)])] = &[
     ("boot", boot::STORIES),
     ("changes", changes::STORIES),
+    ("command_line", command_line::STORIES),
     ("independence", independence::STORIES),
     ("management", management::STORIES),
+    ("deploy", deploy::STORIES),
     ("stability", stability::STORIES),
     ("limits", limits::STORIES),
     ("poison", poison::STORIES),
@@ -44,7 +50,12 @@ const GROUPS: &[(&str, &[(&str, Story)])] = &[
 ];
 
 /// These need no world.
-const OFFLINE: &[(&str, &[(&str, Offline)])] = &[("poison", poison::OFFLINE), ("options", options::OFFLINE)];
+const OFFLINE: &[(&str, &[(&str, Offline)])] = &[
+    ("poison", poison::OFFLINE),
+    ("options", options::OFFLINE),
+    ("deploy", deploy::OFFLINE),
+    ("demo", demo::OFFLINE),
+];
 
 /// What was measured on the way, for the end.
 static FIGURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -100,12 +111,14 @@ fn main() -> ExitCode {
     let conclusion = libtest_mimic::run(&arguments, trials);
 
     let world = world.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(Ok(world)) = world {
+    if let Some(Ok(world)) = &world {
         let (plane, flux) = world.east.memory();
         figure(format!("a cluster's control plane holds {plane} MiB, the Flux Operator and Flux {flux} MiB"));
-        for figure in FIGURES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            println!("e2e: {figure}");
-        }
+    }
+    for figure in FIGURES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        println!("e2e: {figure}");
+    }
+    if let Some(Ok(world)) = world {
         match world.end(conclusion.has_failed()) {
             Ok(logs) if conclusion.has_failed() => eprintln!("e2e: the logs are kept in {}", logs.display()),
             Ok(_) => {}

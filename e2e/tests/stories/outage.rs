@@ -42,15 +42,7 @@ fn a_minute_away(world: &mut World) -> Result<()> {
     }
     ensure!(east.kube.get(&team)?["metadata"]["labels"]["team"] == "a", "the label is still gone");
     east.kube.get(&binding)?;
-    let deployment = Place::new(Kind::DEPLOYMENT, "podinfo", "podinfo");
-    let replicas = east.kube.get(&deployment)?["spec"]["replicas"].clone();
-    east.kube.patch(&deployment, &json!({"spec": {"replicas": 7}}))?;
-    east.kube.reconciled(&Place::flux(Kind::HELM_RELEASE, "podinfo"))?;
-    until("the replicas are put back", || {
-        let found = east.kube.get(&deployment)?["spec"]["replicas"].clone();
-        ensure!(found == replicas, "{found}");
-        Ok(())
-    })?;
+    east.puts_replicas_back("podinfo")?;
 
     // A provider is deleted, and the sync makes it again: it has no inputs, and its set must not believe that.
     east.kube.delete(&providers[1])?;

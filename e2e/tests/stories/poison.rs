@@ -5,15 +5,13 @@ use std::fmt::Write;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use e2e::checkout::repository;
 use e2e::kube::{Kind, Place};
 use e2e::parts::Parts;
 use e2e::world::World;
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::nasty::Nasty;
-use crate::{Offline, Story};
+use crate::{Offline, Story, catalog};
 
 pub(crate) const STORIES: &[(&str, Story)] =
     &[("nasty_documents_are_applied_by_the_real_api_server_as_written", applied)];
@@ -42,17 +40,9 @@ fn build(
         text
     });
     std::fs::write(&file, text)?;
-    let set = repository().join(format!("cluster/resourcesets/{kind}.yaml"));
-    let output = Command::new(parts.binary("flux-operator-cli"))
-        .args(["build", "resourceset", "-f"])
-        .arg(&set)
-        .arg("--inputs-from")
-        .arg(&file)
-        .output()?;
-    ensure!(output.status.success(), "{kind}: {}", String::from_utf8_lossy(&output.stderr));
     // Its YAML has line breaks that only Go's own reader takes for such (U+2028): so kubectl reads it, and marks what it has read.
     let yaml = folder.join(format!("{kind}.yaml"));
-    std::fs::write(&yaml, output.stdout)?;
+    std::fs::write(&yaml, parts.rendered(kind, &file)?)?;
     let read = Command::new(parts.binary("kubectl"))
         .args(["annotate", "--local", "-o", "json", READ, "-f"])
         .arg(&yaml)
@@ -210,32 +200,29 @@ fn applied(world: &mut World) -> Result<()> {
     let file = folder.path().join("platform-components.yaml").display().to_string();
     east.kube.run(&["apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", &file])?;
     let kinds = [("namespaces", Kind::NAMESPACE), ("rolebindings", Kind::CLUSTER_ROLE_BINDING)];
-    let mut operations = Vec::new();
-    let mut references = serde_json::Map::new();
-    for (kind, _) in kinds {
-        let mut ids = Vec::new();
-        for mut document in nasty.documents(kind) {
-            let id = format!("nasty-{}", document["id"].as_str().context("an id")?);
-            document["id"] = id.as_str().into();
-            ids.push(json!({"id": id}));
-            operations.push(json!({"op": "create", "kind": kind, "id": id, "body": document}));
+    // East has names of its own.
+    let renamed = |kind: &str| -> Vec<Value> {
+        let mut documents = nasty.documents(kind);
+        for document in &mut documents {
+            document["id"] = format!("nasty-{}", document["id"].as_str().unwrap_or_default()).into();
         }
-        references.insert(kind.to_owned(), ids.into());
-    }
-    operations.push(json!({"op": "patch", "kind": "clusters", "id": "east", "body": references}));
-    service.post("/batch", &json!({"operations": operations}))?;
-    for (kind, object_kind) in kinds {
+        documents
+    };
+    let documents = kinds.map(|(kind, _)| renamed(kind));
+    let added = [(kinds[0].0, documents[0].as_slice()), (kinds[1].0, documents[1].as_slice())];
+    catalog::assign(service, &added)?;
+    for ((kind, object_kind), documents) in kinds.iter().zip(&documents) {
         east.follow(kind)?;
-        for document in nasty.documents(kind) {
-            let id = format!("nasty-{}", document["id"].as_str().context("an id")?);
-            let object = east.kube.get(&Place::global(object_kind, &id))?;
+        for document in documents {
+            let id = document["id"].as_str().context("an id")?;
+            let object = east.kube.get(&Place::global(*object_kind, id))?;
             for field in ["labels", "annotations"] {
                 for (key, value) in document[field].as_object().into_iter().flatten() {
                     same(&format!("{id}: {key}"), &object["metadata"][field][key], value)?;
                 }
             }
-            if kind == "rolebindings" {
-                same(&id, &object["roleRef"]["name"], &document["role"])?;
+            if *kind == "rolebindings" {
+                same(id, &object["roleRef"]["name"], &document["role"])?;
                 let names = |subjects: &Value| {
                     subjects
                         .as_array()
@@ -247,21 +234,6 @@ fn applied(world: &mut World) -> Result<()> {
     }
 
     // Gone again, for the stories after this one.
-    let mut operations = Vec::new();
-    let mut removed = serde_json::Map::new();
-    for (kind, _) in kinds {
-        let ids = references[kind].as_array().context("ids")?;
-        removed.insert(
-            kind.to_owned(),
-            ids.iter().map(|reference| json!({"id": reference["id"], "$patch": "delete"})).collect(),
-        );
-        operations
-            .extend(ids.iter().map(|reference| json!({"op": "delete", "kind": kind, "id": reference["id"]})));
-    }
-    operations.insert(0, json!({"op": "patch", "kind": "clusters", "id": "east", "body": removed}));
-    service.confirmed(&Method::POST, "/batch", Some(&json!({"operations": operations})))?;
-    for (kind, _) in kinds {
-        east.follow(kind)?;
-    }
-    Ok(())
+    catalog::unassign(service, &added)?;
+    kinds.iter().try_for_each(|(kind, _)| east.follow(kind))
 }

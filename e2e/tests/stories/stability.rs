@@ -68,7 +68,7 @@ fn flat_connections(world: &mut World) -> Result<()> {
         Ok(())
     })?;
     crate::figure(format!(
-        "500 polls in {:.0} s, at most {most} connections open",
+        "{POLLS} polls in {:.0} s, at most {most} connections open",
         began.elapsed().as_secs_f32()
     ));
     for n in 0..POLLERS {
