@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run run-clean test tools unit fmt fmt-check clippy deny docs golden shell e2e e2e-parts e2e-up e2e-down bench-core bench-service mutants
+.PHONY: help run run-clean install generated test tools unit fmt fmt-check clippy deny docs golden shell demo cli-demo demo-clean e2e e2e-parts bench-core bench-service mutants
 
 # A step notes that it has passed, for .ci/run to see that none was left out.
 passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
@@ -17,15 +17,21 @@ run: ## start the product with the demo fleet: http://127.0.0.1:8080 to manage i
 run-clean: ## forget the demo: its database and its tokens
 	@scripts/run --clean
 
+install: ## install the command line, as flux-resourceset-cli and frs, where cargo installs things
+	cargo install --locked --path crates/cli
+
 test: tools fmt-check shell clippy unit deny docs ## everything that has to pass before a commit
 
 # The loop is no part of `test`: it needs the parts, and has a target of its own.
 unit: ## run the tests of all crates but e2e
-	cargo test --workspace --exclude e2e --locked
+	PROGRAMS_ARE_BUILT=1 cargo test --workspace --exclude e2e --locked
 	$(passed)
 
 fmt: ## format the code
 	cargo fmt --all
+
+generated: ## write what is made from the code: the book's chapter about the command line
+	UPDATE_GENERATED=1 cargo test -p cli --lib --locked reference
 
 golden: ## write the golden answers again; look at what changed
 	UPDATE_GOLDEN=1 cargo test -p fleet --test it golden --locked
@@ -42,39 +48,44 @@ clippy: ## lint, warnings are errors (of e2e: a part of e2e)
 	$(passed)
 
 shell: ## check the scripts
-	scripts/tool shellcheck .ci/run scripts/* e2e/parts/build
+	scripts/tool shellcheck .ci/run scripts/* e2e/parts/build deploy/healthcheck
 	$(passed)
 
 deny: ## check licenses, sources and banned dependencies
 	scripts/tool cargo-deny --locked check bans licenses sources
 	$(passed)
 
-docs: ## build the book (docs/book) and the API documentation (target/doc)
+docs: ## build the book (docs/book), check its links, and the API documentation (target/doc)
 	scripts/tool mdbook build docs
+	cargo test --workspace --exclude e2e --test links --locked
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --exclude e2e --locked
 	$(passed)
 
 tools: ## install what test needs, in a cache outside the clone
-	@scripts/install-tools clippy rustfmt cargo-deny mdbook strace shellcheck > /dev/null
+	@scripts/install-tools clippy rustfmt cargo-deny mdbook strace shellcheck curl > /dev/null
+
+##@ The demo: a cluster that follows the service (in kind if Docker, kind and kubectl are there; else as plain processes, built once in 25 minutes)
+
+demo: ## start it, and say how to use it (DEMO=kind or DEMO=local to choose)
+	@scripts/demo
+
+cli-demo: ## show on it, with the command line, what the product does (PAUSE=0 without waiting for Enter)
+	@scripts/cli-demo
+
+demo-clean: ## end it, and remove all of it
+	@scripts/demo clean
 
 ##@ The real loop: Kubernetes, the Flux Operator, our service (the first time builds them, about 25 minutes)
 
 e2e: e2e-parts ## follow every promise through the real loop (STORIES=changes for a part)
 	cargo clippy -p e2e --all-targets --locked -- -D warnings
-	cargo build -p server --locked
+	cargo build -p server -p cli --locked
 	cargo test -p e2e --locked -- $(STORIES)
 	$(passed)
 
 e2e-parts: ## build Kubernetes, the Flux Operator and Flux's controllers, once, in a cache outside the clone
 	@e2e/parts/build > /dev/null
 	@scripts/install-tools promtool > /dev/null
-
-e2e-up: e2e-parts ## leave the loop running to play with, and say how
-	cargo build -p server -p e2e --locked
-	@$${CARGO_TARGET_DIR:-target}/debug/e2e up
-
-e2e-down: ## end what e2e-up started
-	@$${CARGO_TARGET_DIR:-target}/debug/e2e down
 
 ##@ Now and then
 
