@@ -9,36 +9,22 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use book::{Block, Page, root};
+use harness::Process;
 use tempfile::TempDir;
 
 const MANAGE: &str = "127.0.0.1:8080";
 const POLL: &str = "127.0.0.1:8081";
 const READER: &str = "0f0e0d0c0b0a09080706050403020100fleet-reader";
 const ADMIN: &str = "00102030405060708090a0b0c0d0e0f0the-admin";
-/// How long anything may take. The machine may be busy.
+/// How long the blocks of a chapter may take.
 const PATIENCE: Duration = Duration::from_mins(2);
-
-/// Builds the programs, as `make run` does, and says where they are. (Cargo builds for tests only what they depend on; `make unit` tests
-/// everything, the programs' own packages among it, and says so.)
-fn programs() -> PathBuf {
-    if env::var_os("PROGRAMS_ARE_BUILT").is_none() {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--locked", "-p", "server", "-p", "cli"]).current_dir(root());
-        assert!(build.status().expect("cargo").success(), "the programs are not built");
-    }
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    root().join(target).join("debug")
-}
 
 /// What a chapter runs in: a folder, and two processes of the service. They end with it.
 struct Stage {
@@ -46,16 +32,7 @@ struct Stage {
     path: OsString,
     manage: SocketAddr,
     poll: SocketAddr,
-    processes: Vec<Child>,
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        for process in &mut self.processes {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
-    }
+    processes: Vec<Process>,
 }
 
 impl Stage {
@@ -64,7 +41,7 @@ impl Stage {
         let data = folder.path().join("data");
         fs::create_dir(&data).expect("a folder");
         fs::copy(root().join("data/seed.json"), data.join("seed.json")).expect("the seed");
-        fs::write(data.join("demo.env"), format!("AUTH_TOKEN={READER}\nCRUD_AUTH_TOKEN={ADMIN}\n"))
+        fs::write(data.join("local.env"), format!("AUTH_TOKEN={READER}\nCRUD_AUTH_TOKEN={ADMIN}\n"))
             .expect("tokens");
         for shared in ["cluster", "resources"] {
             symlink(root().join(shared), folder.path().join(shared)).expect("a link");
@@ -77,9 +54,11 @@ impl Stage {
         let settings = [("API_MODE", "crud"), ("SEED_FILE", "data/seed.json"), ("CRUD_AUTH_TOKEN", ADMIN)];
         stage.manage = stage.start(&service, &settings);
         stage.poll = stage.start(&service, &[("API_MODE", "read-only")]);
-        fs::write(data.join("demo.token"), ADMIN).expect("a token");
+        fs::write(data.join("local.token"), READER).expect("a token");
+        fs::write(data.join("local.write-token"), ADMIN).expect("a token");
         let context = format!(
-            "frs config set-context local --url http://{} --token-file data/demo.token --poll-url http://{} --current-if-none",
+            "frs config set-context local --url http://{} --poll-url http://{} --token-file data/local.token \
+             --write-token-file data/local.write-token --current-if-none",
             stage.manage, stage.poll
         );
         let configured = stage.shell().args(["-c", &context]).output().expect("bash");
@@ -88,24 +67,15 @@ impl Stage {
     }
 
     fn start(&mut self, service: &Path, settings: &[(&str, &str)]) -> SocketAddr {
-        let mut process = Command::new(service)
+        let mut command = Command::new(service);
+        command
             .env_clear()
             .envs([("DATABASE_URL", "sqlite://data/flux-resourceset.db"), ("AUTH_TOKEN", READER)])
             .envs([("LISTEN_ADDR", "127.0.0.1:0"), ("LOG_FORMAT", "json")])
             .envs(settings.iter().copied())
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the service starts");
-        let log = process.stderr.take().expect("a pipe");
+            .current_dir(self.folder.path());
+        let (process, address) = Process::ready(command);
         self.processes.push(process);
-        let address = listening(log);
-        let began = Instant::now();
-        while !is_ready(address) {
-            assert!(began.elapsed() < PATIENCE, "the service is not ready");
-            thread::sleep(Duration::from_millis(20));
-        }
         address
     }
 
@@ -183,33 +153,6 @@ fn runs(block: &Block) -> bool {
     block.language == "sh"
 }
 
-/// Where a process listens, as its log says. The rest of the log is read, so that it is never in the way.
-fn listening(log: ChildStderr) -> SocketAddr {
-    let mut log = BufReader::new(log);
-    let mut all = String::new();
-    loop {
-        let mut line = String::new();
-        let read = log.read_line(&mut line).expect("the log");
-        all.push_str(&line);
-        assert!(read > 0, "the service did not start:\n{all}");
-        let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-        if said["message"] == "listening" {
-            let address = said["address"].as_str().and_then(|address| address.parse().ok());
-            thread::spawn(move || log.read_to_end(&mut Vec::new()));
-            return address.unwrap_or_else(|| panic!("no address in {line}"));
-        }
-    }
-}
-
-fn is_ready(address: SocketAddr) -> bool {
-    let Ok(mut connection) = TcpStream::connect(address) else { return false };
-    let mut answer = String::new();
-    let asked = connection
-        .write_all(b"GET /ready HTTP/1.0\r\n\r\n")
-        .and_then(|()| connection.read_to_string(&mut answer));
-    asked.is_ok() && answer.contains(" 200 ")
-}
-
 /// Whether something printed is what the book says, from its beginning to its end: without blanks, and with anything for each `…`.
 fn prints(printed: &str, expected: &str) -> bool {
     let solid = |text: &str| text.chars().filter(|letter| !letter.is_whitespace()).collect::<String>();
@@ -229,7 +172,7 @@ fn prints(printed: &str, expected: &str) -> bool {
 
 #[test]
 fn every_block_that_can_run_runs_and_prints_what_the_book_says() {
-    let programs = programs();
+    let programs = harness::programs();
     let only = env::var("CHAPTER").ok();
     let pages: Vec<_> = Page::all()
         .into_iter()
@@ -237,7 +180,7 @@ fn every_block_that_can_run_runs_and_prints_what_the_book_says() {
         .filter(|page| only.as_ref().is_none_or(|only| page.path.to_string_lossy().contains(only)))
         .collect();
     assert!(!pages.is_empty(), "there is nothing to run");
-    let wrong: Vec<_> = pages.iter().filter_map(|page| Stage::new(&programs).run(page)).collect();
+    let wrong: Vec<_> = pages.iter().filter_map(|page| Stage::new(programs).run(page)).collect();
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n\n"));
 }
 

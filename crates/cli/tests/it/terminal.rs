@@ -8,11 +8,11 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
+use harness::PATIENCE;
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::frs::{Desk, FRS, words};
-use crate::service::PATIENCE;
 
 /// Ctrl-D.
 pub(crate) const END: &str = "\u{4}";

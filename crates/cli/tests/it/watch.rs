@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use harness::PATIENCE;
 use serde_json::json;
 
 use crate::frs::{Desk, FRS, World, words};
 use crate::proxy::{Fate, between};
-use crate::service::PATIENCE;
 use crate::snapshot::snapshot;
 
 /// A command line that goes on until it is dropped.

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Our crates, and which of ours each depends on. `bench` may know all of them, `e2e` none; nobody knows these two.
-const OURS: [(&str, &[&str]); 6] = [
+const OURS: [(&str, &[&str]); 7] = [
     ("crates/fleet", &[]),
     ("crates/api", &[]),
     ("crates/client", &["api"]),
     ("crates/cli", &["api", "client"]),
+    ("crates/harness", &[]),
     ("crates/ledger", &["fleet"]),
     ("crates/server", &["api", "fleet", "ledger"]),
 ];

@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use harness::within;
 use serde_json::json;
 
 use crate::fleet::{Folder, POLLS, admin, poll, small_fleet};
 use crate::http::Client;
-use crate::service::{Service, Settings, within};
+use crate::service::{Service, Settings};
 
 const WRITES: usize = 50;
 const SOON: Duration = Duration::from_millis(100);

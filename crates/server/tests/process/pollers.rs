@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use harness::eventually;
+
 use crate::fleet::{POLLS, poll};
 use crate::http::{Answer, Client, request};
-use crate::service::{Service, eventually};
+use crate::service::Service;
 
 /// The right answers, in the order of [`POLLS`].
 #[derive(Clone, PartialEq, Eq, Debug)]

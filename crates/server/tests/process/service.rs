@@ -1,22 +1,15 @@
 //! A process of the service: started, asked, killed.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
+use harness::{Process, eventually, is_ready};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
 
 use crate::fleet::{ADMIN, Folder, READER, admin, poll};
 use crate::http::{Answer, Connection};
-
-/// How long a process may take to start or to end. The machine may be busy.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How a process is started.
 #[derive(Clone)]
@@ -71,114 +64,49 @@ impl Settings {
         let program = OsString::from(env!("CARGO_BIN_EXE_flux-resourceset"));
         let mut words = self.launcher.iter().chain([&program]);
         let mut command = Command::new(words.next().unwrap_or(&program));
-        command.args(words).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(words).env_clear();
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
     /// Starts it, with a log that is not ours to read.
     pub(crate) fn spawn(&self) -> Child {
-        self.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
+        let mut command = self.command();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
     }
 
     /// Starts it, and returns when it listens.
     pub(crate) fn start(&self) -> Service {
-        let mut child = self.command().spawn().expect("a process");
-        let (listening, told) = mpsc::channel();
-        let log = Log::default();
-        let readers = vec![
-            log.read(child.stdout.take().expect("a pipe"), None),
-            log.read(child.stderr.take().expect("a pipe"), Some(listening)),
-        ];
-        let mut service = Service { child, address: SocketAddr::from(([0; 4], 0)), log, readers };
-        match told.recv_timeout(PATIENCE) {
-            Ok(address) => service.address = address,
-            Err(why) => panic!("it does not listen ({why}): {}", service.log.text()),
-        }
-        service
+        let (process, address) = Process::listening(self.command());
+        Service { process, address }
     }
 
     /// Starts one that is to end by itself; its exit code and everything that it printed.
     pub(crate) fn run(&self) -> (Option<i32>, String) {
-        let mut child = self.command().spawn().expect("a process");
-        let log = Log::default();
-        let readers = vec![
-            log.read(child.stdout.take().expect("a pipe"), None),
-            log.read(child.stderr.take().expect("a pipe"), None),
-        ];
-        let mut service = Service { child, address: SocketAddr::from(([0; 4], 0)), log, readers };
-        let status = service.wait();
-        (status.code(), service.log.text())
+        let mut process = Process::spawn(self.command());
+        (process.wait().code(), process.log())
     }
-}
-
-/// Everything that a process has printed.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<String>>);
-
-impl Log {
-    fn text(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn read(
-        &self,
-        pipe: impl Read + Send + 'static,
-        listening: Option<mpsc::Sender<SocketAddr>>,
-    ) -> JoinHandle<()> {
-        let log = self.clone();
-        thread::spawn(move || {
-            let mut pipe = BufReader::new(pipe);
-            let mut line = Vec::new();
-            while pipe.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-                let text = String::from_utf8_lossy(&line);
-                if let (Some(listening), Some(address)) = (&listening, address(&text, "listening")) {
-                    let _ = listening.send(address);
-                }
-                log.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
-                line.clear();
-            }
-        })
-    }
-}
-
-/// The address in a line of the log that has this message.
-fn address(line: &str, message: &str) -> Option<SocketAddr> {
-    let line: Value = serde_json::from_str(line).ok()?;
-    if line["message"] != message {
-        return None;
-    }
-    line["address"].as_str()?.parse().ok()
 }
 
 /// A process that listens. It is killed when it is dropped.
 pub(crate) struct Service {
-    child: Child,
+    process: Process,
     pub(crate) address: SocketAddr,
-    log: Log,
-    readers: Vec<JoinHandle<()>>,
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Service {
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// What it has printed so far.
     pub(crate) fn log(&self) -> String {
-        self.log.text()
+        self.process.log()
     }
 
     /// The address in a line of its log.
     pub(crate) fn told_address(&self, message: &str) -> SocketAddr {
-        eventually("an address in the log", || self.log().lines().find_map(|line| address(line, message)))
+        self.process.told_address(message)
     }
 
     /// One request on a connection of its own.
@@ -200,18 +128,17 @@ impl Service {
 
     /// Waits until it answers polls.
     pub(crate) fn ready(self) -> Self {
-        eventually("a process that is ready", || (self.get("/ready").status == 200).then_some(()));
+        eventually("a process that is ready", || is_ready(self.address).then_some(()));
         self
     }
 
     /// kill -9.
     pub(crate) fn kill(mut self) {
-        self.child.kill().expect("killed");
-        self.wait();
+        self.process.kill();
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).expect("a process id");
         kill_process(pid, signal).expect("signalled");
     }
 
@@ -224,37 +151,7 @@ impl Service {
 
     /// Waits for its end.
     pub(crate) fn wait(&mut self) -> ExitStatus {
-        let end = Instant::now() + PATIENCE;
-        let status = loop {
-            if let Some(status) = self.child.try_wait().expect("a child") {
-                break status;
-            }
-            assert!(Instant::now() < end, "it does not end: {}", self.log());
-            thread::sleep(Duration::from_millis(1));
-        };
-        for reader in self.readers.drain(..) {
-            reader.join().expect("the log is read");
-        }
-        status
-    }
-}
-
-/// What something gives sooner or later.
-#[track_caller]
-pub(crate) fn eventually<T>(what: &str, attempt: impl FnMut() -> Option<T>) -> T {
-    within(PATIENCE, what, attempt)
-}
-
-/// What something gives in this time.
-#[track_caller]
-pub(crate) fn within<T>(patience: Duration, what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + patience;
-    loop {
-        if let Some(found) = attempt() {
-            return found;
-        }
-        assert!(Instant::now() < end, "there is not {what} within {patience:?}");
-        thread::sleep(Duration::from_millis(5));
+        self.process.wait()
     }
 }
 

@@ -5,11 +5,12 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use harness::within;
 use serde_json::json;
 
 use crate::fleet::{ADMIN, Folder, POLLS, READER, admin, label, poll, small_fleet};
 use crate::http::{Connection, request};
-use crate::service::{Settings, free_port, within};
+use crate::service::{Settings, free_port};
 
 const SOON: Duration = Duration::from_secs(20);
 

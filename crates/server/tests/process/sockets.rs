@@ -6,11 +6,12 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use harness::within;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::fleet::{ADMIN, Folder, POLLS, READER, poll, small_fleet};
 use crate::http::{Connection, request};
-use crate::service::{Service, Settings, within};
+use crate::service::{Service, Settings};
 
 /// Descriptors for the connections that a test leaves open.
 fn raise_descriptor_limit() {

@@ -3,16 +3,19 @@
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use harness::within;
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::fleet::{Folder, admin, label, small_fleet};
 use crate::http::Client;
 use crate::pollers::{Pollers, Right};
-use crate::service::{Service, Settings, within};
+use crate::service::{Service, Settings};
 
 /// `MAX_STALENESS` is two seconds. A busy machine may be late.
 const A_FEW_SECONDS: Duration = Duration::from_secs(15);
@@ -50,10 +53,18 @@ struct Stores {
     right: Right,
 }
 
+/// Puts a store into a folder, each file whole, the database last: what is written *into* a file that a process has mapped kills it
+/// (see `a_file_that_is_overwritten_in_place_…`).
 fn copy(from: &Path, to: &Path) {
-    for part in PARTS.into_iter().filter(|part| from.join(part).exists()) {
-        fs::copy(from.join(part), to.join(part)).expect("copied");
+    for part in PARTS.into_iter().rev().filter(|part| from.join(part).exists()) {
+        place(&from.join(part), &to.join(part));
     }
+}
+
+fn place(from: &Path, to: &Path) {
+    let new = to.with_extension("new");
+    fs::copy(from, &new).expect("copied");
+    fs::rename(new, to).expect("put into place");
 }
 
 impl Stores {
@@ -123,7 +134,7 @@ impl Fault {
             Self::OnePageShort => cut(|length| length - 4096),
             Self::AnotherStore => {
                 let undo = away(folder, &PARTS[..1]);
-                fs::copy(stores.another.database(), folder.database()).expect("copied");
+                place(&stores.another.database(), &folder.database());
                 undo
             }
             Self::AnotherStoreWithItsWal => {
@@ -244,6 +255,34 @@ fn a_read_only_process_never_serves_a_store_that_was_removed_cut_short_or_replac
 #[test]
 fn a_crud_process_never_serves_or_writes_a_store_that_was_removed_cut_short_or_replaced() {
     survives_all(true);
+}
+
+/// Somebody copies a backup over the files of a running process. SQLite maps the `-shm`, so the kernel ends the process at the first page
+/// that is no longer there: it cannot answer wrongly, and what was acknowledged is there after its restart.
+#[test]
+fn a_file_that_is_overwritten_in_place_ends_the_process_and_loses_nothing() {
+    for is_crud in [true, false] {
+        let folder = Folder::new(&small_fleet(["spare".to_owned()]));
+        let writer = Settings::crud(&folder).start().ready();
+        writer.exchange(&label("spare", "kept", "1", "before the accident")).expect(200);
+        let right = Right::of(&writer);
+        let (settings, mut service) = if is_crud {
+            (Settings::crud(&folder), writer)
+        } else {
+            writer.kill();
+            let settings = Settings::read_only(&folder);
+            let service = settings.start().ready();
+            (settings, service)
+        };
+        OpenOptions::new().write(true).truncate(true).open(folder.file("store.db-shm")).expect("emptied");
+        let ended = service.wait();
+        assert_eq!(ended.signal(), Some(Signal::BUS.as_raw()), "{ended}: {}", service.log());
+        let service = settings.start().ready();
+        assert_eq!(Right::of(&service), right);
+        if is_crud {
+            assert_eq!(service.get("/namespaces/spare").expect(200).json()["labels"]["kept"], "1");
+        }
+    }
 }
 
 #[test]
