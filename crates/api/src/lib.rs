@@ -14,8 +14,10 @@ mod whoami;
 pub use batch::{BatchAnswer, ChangedDocument, Operation, PatchType};
 pub use kind::Kind;
 pub use list::Revisioned;
-pub use plan::{Change, Effect, Effects, FieldChange, Plan, PlannedDocument, Removal, Removals, Totals};
-pub use problem::{Problem, ProblemName, Violation};
+pub use plan::{
+    Change, Effect, Effects, FieldChange, Plan, PlannedDocument, Removal, RemovalGroup, Removals, Totals,
+};
+pub use problem::{NO_SUCH_PATH, Problem, ProblemName, Violation};
 pub use revision::{Counts, DocumentChange, DocumentKey, DocumentVersion, Revision, RevisionDetail};
 pub use standing::{Decommissioned, GuardLimits, Standing};
 pub use strict::Strict;

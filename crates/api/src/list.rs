@@ -11,3 +11,10 @@ pub struct Revisioned {
     /// The document.
     pub document: Value,
 }
+
+impl Revisioned {
+    /// The document's id.
+    pub fn id(&self) -> &str {
+        self.document["id"].as_str().unwrap_or_default()
+    }
+}

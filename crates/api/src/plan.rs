@@ -123,8 +123,10 @@ pub struct Removals {
     pub clusters: usize,
     /// The first of the decommissioned clusters.
     pub decommissioned: Vec<String>,
-    /// The first of the inputs.
+    /// The first of the inputs, cluster by cluster.
     pub first: Vec<Removal>,
+    /// The same on several clusters once, counted over all of them; so many of these that what is missing are rare ones.
+    pub groups: Vec<RemovalGroup>,
 }
 
 /// An input that Flux deletes from a cluster.
@@ -142,6 +144,21 @@ pub struct Removal {
     pub named: bool,
 }
 
+/// An input that Flux deletes from clusters, for one reason.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RemovalGroup {
+    /// The kind of the input.
+    pub kind: String,
+    /// The input.
+    pub input: String,
+    /// Why, as for a single one.
+    pub cause: String,
+    /// From how many clusters.
+    pub count: usize,
+    /// The first of these.
+    pub clusters: Vec<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{from_value, json};
@@ -153,7 +170,7 @@ mod tests {
         let nothing = json!({
             "revision": 1,
             "effects": {"clusters": 0, "totals": {}, "changes": []},
-            "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": []},
+            "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": [], "groups": []},
             "confirm": null,
         });
         let error = from_value::<Plan>(nothing).expect_err("it has no digest").to_string();

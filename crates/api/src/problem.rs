@@ -99,7 +99,14 @@ pub struct Problem {
     /// The same request with the confirmation, ready to paste.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curl: Option<String>,
+    /// Whether the change may have been made all the same: then it is not to be repeated before somebody has looked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outcome_unknown: bool,
 }
+
+/// The `detail` where there is no route: a client has perhaps asked a process of the other mode.
+pub const NO_SUCH_PATH: &str =
+    "there is no such path here; see the documentation for the routes of each mode";
 
 /// One thing that is wrong with what was sent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

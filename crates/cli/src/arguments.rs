@@ -1,5 +1,7 @@
 //! The command line as a whole. Each command says its own arguments, in its own file.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
@@ -12,6 +14,8 @@ use crate::connection::ConnectionFlags;
 ///
 /// `frs` is the short name of `flux-resourceset-cli`. It talks to the service in crud mode: set FLUX_API_URL and FLUX_API_TOKEN, or
 /// name services in a configuration file with `frs config set-context`.
+///
+/// A document is named KIND ID or KIND/ID, which is what `-o name` prints.
 ///
 /// Every change shows first what the clusters would see of it and what Flux would delete, and asks. Without a terminal, `--yes` agrees to
 /// the plan that is shown and to no other.
@@ -32,9 +36,43 @@ pub(crate) struct Arguments {
     pub command: Command,
 }
 
+/// The commands whose first argument is a kind, and the next an id.
+const NAMING: [&str; 10] =
+    ["get", "describe", "create", "patch", "edit", "delete", "rm", "assign", "unassign", "history"];
+
+/// The words of a command line, with `KIND/ID` as `KIND ID`; of several of the same kind, the kind once.
+pub(crate) fn with_names_apart(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let Some(command) = words.iter().position(|word| NAMING.iter().any(|name| word == name)) else {
+        return words;
+    };
+    let split = |word: &OsString| {
+        let (kind, id) = word.to_str()?.split_once('/')?;
+        let is_name = !kind.is_empty() && !id.is_empty() && !kind.starts_with('-') && !id.contains('/');
+        is_name.then(|| (kind.to_owned(), id.to_owned()))
+    };
+    let first = command + 1;
+    let Some((kind, _)) = words.get(first).and_then(split) else { return words };
+    let names = words[first..].iter().map_while(split).take_while(|(other, _)| *other == kind);
+    let ids: Vec<OsString> = names.map(|(_, id)| id.into()).collect();
+    words.splice(first..first + ids.len(), std::iter::once(kind.into()).chain(ids));
+    words
+}
+
 /// What can be done.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    #[command(flatten)]
+    Fleet(FleetCommand),
+    Doctor(doctor::Doctor),
+    Config(config::Config),
+    Completion(manual::Completion),
+    Man(manual::Man),
+}
+
+/// What can be done with a fleet: a service has to be there.
+#[derive(Subcommand)]
+pub(crate) enum FleetCommand {
     Get(get::Get),
     Describe(describe::Describe),
     Create(Box<create::Create>),
@@ -58,11 +96,7 @@ pub(crate) enum Command {
     Inputs(inputs::Inputs),
     Kinds(kinds::ListKinds),
     Cluster(cluster::Cluster),
-    Doctor(doctor::Doctor),
     Demo(demo::Demo),
-    Config(config::Config),
-    Completion(manual::Completion),
-    Man(manual::Man),
 }
 
 /// Override the catalog on clusters
@@ -91,4 +125,40 @@ pub(crate) struct UnsetArguments {
 pub(crate) enum Unset {
     Override(overrides::UnsetOverride),
     Patch(values::UnsetPatch),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_names_apart;
+
+    #[test]
+    fn a_document_may_be_named_as_kubectl_names_it() {
+        let apart = |line: &str| {
+            let words = with_names_apart(line.split(' ').map(Into::into));
+            words.join(" ".as_ref()).into_string().expect("UTF-8")
+        };
+        assert_eq!(apart("frs get clusters/east"), "frs get clusters east");
+        assert_eq!(
+            apart("frs get clusters/east clusters/west -o json"),
+            "frs get clusters east west -o json"
+        );
+        assert_eq!(
+            apart("frs --context home patch ns/a --set b=c/d"),
+            "frs --context home patch ns a --set b=c/d"
+        );
+        for line in [
+            "frs get clusters east",
+            "frs get",
+            "frs apply -f a/b",
+            "frs get --output json",
+            "frs get /east",
+            "frs get clusters/",
+            "frs get clusters/a/b",
+            "frs inputs east namespaces",
+        ] {
+            assert_eq!(apart(line), line);
+        }
+        // Two kinds at once are no one's names: the parser says so.
+        assert_eq!(apart("frs get clusters/east ns/a"), "frs get clusters east ns/a");
+    }
 }

@@ -89,9 +89,6 @@ pub(crate) enum Outcome {
 /// Shows the plan of a change, asks, and carries it out.
 pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags) -> Result<Outcome, Failure> {
     let reason = flags.reason.as_deref().map(reason).transpose()?;
-    if change.operations.is_empty() {
-        return nothing(session, flags);
-    }
     let mut shown = session.client.plan(&change.operations).map_err(|error| change.refused(error))?;
     show(session, &shown, flags)?;
     if let Some(expected) = flags.expect.as_deref().filter(|expected| *expected != plan::name(&shown)) {
@@ -153,14 +150,6 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
     ))
 }
 
-/// There is no operation to ask the service about.
-fn nothing(session: &Session, flags: &ChangeFlags) -> Result<Outcome, Failure> {
-    session.output.note(plan::NOTHING);
-    let revision = session.client.standing()?.standing.revision.unwrap_or_default();
-    tell_json(session, flags, &json!(BatchAnswer { revision, changed: 0, documents: Vec::new() }))?;
-    Ok(Outcome::Shown)
-}
-
 /// A reason as a header can carry it.
 fn reason(text: &str) -> Result<String, Failure> {
     if text.chars().any(char::is_control) {
@@ -179,7 +168,7 @@ fn show(session: &Session, plan: &Plan, flags: &ChangeFlags) -> Result<(), Failu
         }
         (true, Some(Told::Name)) => {
             let names = plan.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
-            session.output.data(&names.collect::<Vec<_>>().join("\n"))
+            tell_names(session, names, plan.changed)
         }
         (true, None) => session.output.data(&plan::text(plan)),
         (false, _) => {
@@ -206,6 +195,18 @@ fn tell_json(session: &Session, flags: &ChangeFlags, value: &serde_json::Value) 
     if flags.output == Some(Told::Json) { session.output.data(&format!("{value:#}")) } else { Ok(()) }
 }
 
+/// Those that the service names; it does not name all of very many.
+fn tell_names(
+    session: &Session,
+    names: impl ExactSizeIterator<Item = String>,
+    changed: usize,
+) -> Result<(), Failure> {
+    if changed > names.len() {
+        session.output.warn(&format!("these are the first {} of {changed}", names.len()));
+    }
+    session.output.data(&names.collect::<Vec<_>>().join("\n"))
+}
+
 /// What was changed, a line for each document.
 fn tell(session: &Session, plan: &Plan, answer: &BatchAnswer, flags: &ChangeFlags) -> Result<(), Failure> {
     let happened = |kind: &str, id: &str, deleted: bool| {
@@ -222,7 +223,7 @@ fn tell(session: &Session, plan: &Plan, answer: &BatchAnswer, flags: &ChangeFlag
         Some(Told::Json) => return tell_json(session, flags, &json!(answer)),
         Some(Told::Name) => {
             let names = answer.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
-            return session.output.data(&names.collect::<Vec<_>>().join("\n"));
+            return tell_names(session, names, answer.changed);
         }
         None => {}
     }

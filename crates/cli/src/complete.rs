@@ -7,7 +7,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use client::Client;
 
 use crate::connection::{ConnectionFlags, environment};
-use crate::kinds::Kinds;
+use crate::kinds::{Kind, Kinds};
 use crate::settings::Settings;
 
 fn starting_with(typed: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
@@ -15,30 +15,42 @@ fn starting_with(typed: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> 
     names.into_iter().filter(|name| name.starts_with(&*typed)).map(CompletionCandidate::new).collect()
 }
 
-/// The service that the line so far chooses; whoever waits for a completion does not wait long.
-fn client() -> Option<Client> {
-    let words: Vec<String> = std::env::args().skip_while(|word| word != "--").collect();
-    let value_of = |flag: &str| {
-        let position = words.iter().position(|word| word == flag || word.starts_with(&format!("{flag}=")))?;
-        words[position]
-            .split_once('=')
-            .map(|(_, value)| value.to_owned())
-            .or_else(|| words.get(position + 1).cloned())
-    };
-    let flags = ConnectionFlags {
-        url: value_of("--url"),
-        context: value_of("--context"),
-        config: value_of("--config").map(Into::into),
-        ..ConnectionFlags::default()
-    };
-    flags.resolve(&environment).ok()?.hasty_client().ok()
+/// The words of the line so far, which the shell hands over.
+fn line() -> Vec<String> {
+    std::env::args().skip_while(|word| word != "--").skip(1).collect()
 }
 
-fn ids(shape: &str) -> Option<Vec<String>> {
-    let client = client()?;
-    let kinds = Kinds::new(client.kinds().ok()?);
-    let kind = kinds.iter().find(|kind| kind.shape == shape)?;
-    client.first_ids(&kind.name).ok()
+/// What the line so far says about the service.
+fn flags(line: &[String]) -> ConnectionFlags {
+    let value_of = |flag: &str| {
+        line.iter().enumerate().find_map(|(position, word)| match word.strip_prefix(flag)? {
+            "" => line.get(position + 1).cloned(),
+            rest => rest.strip_prefix('=').map(ToOwned::to_owned),
+        })
+    };
+    ConnectionFlags {
+        context: value_of("--context"),
+        config: value_of("--config").map(Into::into),
+        url: value_of("--url"),
+        token: value_of("--token"),
+        write_token: value_of("--write-token"),
+        ca_file: value_of("--ca-file").map(Into::into),
+    }
+}
+
+/// The service that the line so far chooses; whoever waits for a completion does not wait long.
+fn client() -> Option<Client> {
+    flags(&line()).resolve(&environment).ok()?.hasty_client().ok()
+}
+
+/// The first ids of a kind that begin as typed.
+fn ids(typed: &OsStr, which: impl FnOnce(&Kinds) -> Option<&Kind>) -> Vec<CompletionCandidate> {
+    let found = || {
+        let client = client()?;
+        let kinds = Kinds::new(client.kinds().ok()?);
+        client.first_ids(&which(&kinds)?.name, &typed.to_string_lossy()).ok()
+    };
+    starting_with(typed, found().unwrap_or_default())
 }
 
 /// Names of kinds.
@@ -51,33 +63,47 @@ pub(crate) fn kinds() -> ArgValueCompleter {
 
 /// Names of clusters.
 pub(crate) fn clusters() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| starting_with(typed, ids("cluster").unwrap_or_default()))
+    ArgValueCompleter::new(|typed: &OsStr| ids(typed, |kinds| kinds.clusters().ok()))
 }
 
 /// Names of components.
 pub(crate) fn components() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| starting_with(typed, ids("component").unwrap_or_default()))
+    ArgValueCompleter::new(|typed: &OsStr| ids(typed, |kinds| kinds.components().ok()))
 }
 
 /// Names of documents of whichever kind is named on the line before.
 pub(crate) fn documents() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| starting_with(typed, of_the_line().unwrap_or_default()))
-}
-
-/// The shell hands over the words so far; one of them is the kind.
-fn of_the_line() -> Option<Vec<String>> {
-    let client = client()?;
-    let kinds = Kinds::new(client.kinds().ok()?);
-    let words = std::env::args().skip_while(|word| word != "--").skip(2);
-    let kind = words.filter(|word| !word.starts_with('-')).find_map(|word| kinds.find(&word).ok())?;
-    client.first_ids(&kind.name).ok()
+    let named = |kinds: &Kinds| {
+        let line = line();
+        let mut words = line.iter().skip(1).filter(|word| !word.starts_with('-'));
+        words.find_map(|word| kinds.find(word).ok().map(|kind| kind.name.clone()))
+    };
+    ArgValueCompleter::new(move |typed: &OsStr| {
+        ids(typed, |kinds| named(kinds).and_then(|name| kinds.iter().find(|kind| kind.name == name)))
+    })
 }
 
 /// Names of contexts.
 pub(crate) fn contexts() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let path = ConnectionFlags::default().settings_path(&environment).ok();
+        let path = flags(&line()).settings_path(&environment).ok();
         let settings = path.and_then(|path| Settings::read(&path).ok()).unwrap_or_default();
         starting_with(typed, settings.contexts.into_iter().map(|context| context.name).collect())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::flags;
+
+    #[test]
+    fn a_completion_asks_where_the_command_would() {
+        let line = |text: &str| flags(&text.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>());
+        let found = line("frs --context=home --token t get --ca-file ca.pem clusters --config c.yaml e");
+        assert_eq!((found.context.as_deref(), found.token.as_deref()), (Some("home"), Some("t")));
+        assert_eq!((found.ca_file, found.config), (Some("ca.pem".into()), Some("c.yaml".into())));
+        assert_eq!((found.url, found.write_token), (None, None));
+        // `--config` is not `--config-something`.
+        assert_eq!(line("frs --contexts x").context, None);
+    }
 }

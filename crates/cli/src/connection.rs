@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use client::{Client, Credentials, Endpoint, Token};
+use client::{Client, Credentials, Endpoint, Error, Token};
 
 use crate::complete;
 use crate::failure::Failure;
@@ -46,13 +46,26 @@ pub(crate) struct Connection {
     /// What is shown there.
     pub credentials: Credentials,
     /// Certificates that are trusted beside the system's.
-    pub ca: Option<Vec<u8>>,
+    pub ca: Option<Certificates>,
     /// Where clusters ask, if that is known.
     pub poll_url: Option<String>,
     /// Where the address comes from.
     pub from: String,
     /// Where the token comes from.
     pub token_from: String,
+}
+
+/// Certificates in PEM, and where they are from.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificates {
+    file: PathBuf,
+    pem: Vec<u8>,
+}
+
+impl Certificates {
+    fn read(file: &Path) -> Result<Self, Failure> {
+        Ok(Self { file: file.to_owned(), pem: read(file)? })
+    }
 }
 
 fn same_address(one: &str, other: &str) -> bool {
@@ -89,20 +102,16 @@ impl ConnectionFlags {
             connection.credentials.write_token = Some(Token::new(token));
             "--write-token".clone_into(&mut connection.token_from);
         }
-        if let Some(file) =
-            self.ca_file.clone().or_else(|| environment("FLUX_API_CA_FILE").map(PathBuf::from))
-        {
-            connection.ca = Some(read(&file)?);
+        let of_environment = || environment("FLUX_API_CA_FILE").filter(|_| connection.ca.is_none());
+        if let Some(file) = self.ca_file.clone().or_else(|| of_environment().map(PathBuf::from)) {
+            connection.ca = Some(Certificates::read(&file)?);
         }
         Ok(connection)
     }
 
     fn chosen(&self, environment: Environment) -> Result<Connection, Failure> {
         if let Some(url) = &self.url {
-            // The tokens of the environment belong to the address of the environment, if it has one.
-            let theirs = environment("FLUX_API_URL").is_some_and(|other| !same_address(&other, url));
-            let none = |_: &str| None;
-            return Ok(Connection::plain(url, "--url", if theirs { &none } else { environment }));
+            return Ok(Connection::plain(url, "--url", own_environment(environment, url)));
         }
         let settings = Settings::read(&self.settings_path(environment)?)?;
         let chosen = match (&self.context, environment("FLUX_API_CONTEXT")) {
@@ -137,14 +146,7 @@ impl ConnectionFlags {
 
 impl Connection {
     fn plain(url: &str, from: &str, environment: Environment) -> Self {
-        let token = |name: &str| environment(name).map(|token| Token::new(&token));
-        let credentials =
-            Credentials { token: token("FLUX_API_TOKEN"), write_token: token("FLUX_API_WRITE_TOKEN") };
-        let token_from = match (&credentials.token, &credentials.write_token) {
-            (_, Some(_)) => "FLUX_API_WRITE_TOKEN",
-            (Some(_), None) => "FLUX_API_TOKEN",
-            (None, None) => "nowhere",
-        };
+        let (credentials, token_from) = credentials_of(environment);
         Self {
             url: url.to_owned(),
             credentials,
@@ -161,21 +163,22 @@ impl Connection {
             (None, Some(file)) => token_of_file(file).map(Some),
             (None, None) => Ok(None),
         };
-        let mut token = either(&context.token, &context.token_file)?;
-        let write_token = either(&context.write_token, &context.write_token_file)?;
+        let mut credentials = Credentials {
+            token: either(&context.token, &context.token_file)?,
+            write_token: either(&context.write_token, &context.write_token_file)?,
+        };
         let from = format!("context `{}` ({from})", context.name);
         let mut token_from = from.clone();
-        if token.is_none() && write_token.is_none() {
-            // A file that is shared or kept in Git has none. One that belongs to another address is not for this one.
-            let foreign = environment("FLUX_API_URL").is_some_and(|url| !same_address(&url, &context.url));
-            token = environment("FLUX_API_TOKEN").filter(|_| !foreign).map(|token| Token::new(&token));
-            let place = if token.is_some() { "FLUX_API_TOKEN" } else { "nowhere" };
+        if credentials.token.is_none() && credentials.write_token.is_none() {
+            // A file that is shared or kept in Git has none.
+            let place;
+            (credentials, place) = credentials_of(own_environment(environment, &context.url));
             place.clone_into(&mut token_from);
         }
         Ok(Self {
             url: context.url.clone(),
-            credentials: Credentials { token, write_token },
-            ca: context.ca_file.as_deref().map(read).transpose()?,
+            credentials,
+            ca: context.ca_file.as_deref().map(Certificates::read).transpose()?,
             poll_url: context.poll_url.clone(),
             from,
             token_from,
@@ -189,18 +192,47 @@ impl Connection {
 
     /// A client that does not wait long.
     pub(crate) fn hasty_client(&self) -> Result<Client, Failure> {
-        Ok(Client::with_patience(self.endpoint(&self.url)?, HASTE)?)
+        self.made(Client::with_patience(self.endpoint(&self.url)?, HASTE))
     }
 
     /// A client of another address of the same service, for example where clusters ask.
     pub(crate) fn client_of(&self, url: &str) -> Result<Client, Failure> {
-        Ok(Client::new(self.endpoint(url)?)?)
+        self.made(Client::new(self.endpoint(url)?))
+    }
+
+    fn made(&self, client: Result<Client, Error>) -> Result<Client, Failure> {
+        client.map_err(|error| match &self.ca {
+            Some(ca) => Failure::with_next(
+                error.to_string(),
+                format!("mend {}, or choose another with --ca-file", ca.file.display()),
+            ),
+            None => error.into(),
+        })
     }
 
     fn endpoint(&self, url: &str) -> Result<Endpoint, Failure> {
-        Endpoint::new(url, self.credentials.clone(), self.ca.clone())
+        Endpoint::new(url, self.credentials.clone(), self.ca.as_ref().map(|ca| ca.pem.clone()))
             .map_err(|error| Failure::with_next(error, format!("the address comes from {}", self.from)))
     }
+}
+
+/// The environment of an address: one that names another address has nothing for this one.
+fn own_environment<'a>(environment: Environment<'a>, url: &str) -> Environment<'a> {
+    let is_foreign = environment("FLUX_API_URL").is_some_and(|other| !same_address(&other, url));
+    if is_foreign { &|_| None } else { environment }
+}
+
+/// The tokens in the environment, and which of them the fleet is managed with.
+fn credentials_of(environment: Environment) -> (Credentials, &'static str) {
+    let token = |name: &str| environment(name).map(|token| Token::new(&token));
+    let credentials =
+        Credentials { token: token("FLUX_API_TOKEN"), write_token: token("FLUX_API_WRITE_TOKEN") };
+    let from = match (&credentials.token, &credentials.write_token) {
+        (_, Some(_)) => "FLUX_API_WRITE_TOKEN",
+        (Some(_), None) => "FLUX_API_TOKEN",
+        (None, None) => "nowhere",
+    };
+    (credentials, from)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -233,11 +265,14 @@ contexts:
   - {name: here, url: 'http://here', token: of-here, poll-url: 'http://polls'}
   - {name: there, url: 'http://there', token: of-there, write-token: writes-there}
   - {name: bare, url: 'http://bare'}
+  - {name: own-ca, url: 'https://own', ca-file: OWN-CA}
 ";
 
     fn resolve(flags: ConnectionFlags, variables: &[(&str, &str)]) -> Result<Connection, Failure> {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), FILE).expect("written");
+        // Any file that is there will do for certificates that are not looked at.
+        let own = file.path().display().to_string();
+        std::fs::write(file.path(), FILE.replace("OWN-CA", &own)).expect("written");
         let flags = ConnectionFlags { config: Some(file.path().to_owned()), ..flags };
         flags.resolve(&|name| {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
@@ -313,6 +348,33 @@ contexts:
     }
 
     #[test]
+    fn a_context_without_tokens_takes_both_of_the_environment() {
+        let flags = ConnectionFlags { context: Some("bare".to_owned()), ..ConnectionFlags::default() };
+        let variables = [("FLUX_API_TOKEN", "reads"), ("FLUX_API_WRITE_TOKEN", "writes")];
+        let found = resolve(flags, &variables).expect("a connection");
+        assert_eq!(shown(&found), ("http://bare", Some("reads"), Some("writes")));
+        assert_eq!(found.token_from, "FLUX_API_WRITE_TOKEN");
+    }
+
+    #[test]
+    fn the_certificates_of_a_context_come_before_those_of_the_environment() {
+        let others = tempfile::NamedTempFile::new().expect("a file");
+        let others = others.path();
+        let variables = [("FLUX_API_CA_FILE", others.to_str().expect("UTF-8"))];
+        let file = |context: &str, ca_file: Option<&std::path::Path>| {
+            let flags = ConnectionFlags {
+                context: Some(context.to_owned()),
+                ca_file: ca_file.map(ToOwned::to_owned),
+                ..ConnectionFlags::default()
+            };
+            resolve(flags, &variables).expect("a connection").ca.expect("certificates").file
+        };
+        assert_ne!(file("own-ca", None), others);
+        assert_eq!(file("own-ca", Some(others)), others);
+        assert_eq!(file("bare", None), others);
+    }
+
+    #[test]
     fn a_flag_for_the_token_stands_for_both() {
         let flags = ConnectionFlags {
             context: Some("there".to_owned()),
@@ -330,6 +392,6 @@ contexts:
         let flags = ConnectionFlags { context: Some("nowhere".to_owned()), ..ConnectionFlags::default() };
         let Err(Failure::Failed { what, next }) = resolve(flags, &[]) else { panic!("it was found") };
         assert_eq!(what, "there is no context `nowhere` (from --context)");
-        assert_eq!(next, ["available contexts: here, there, bare"]);
+        assert_eq!(next, ["available contexts: here, there, bare, own-ca"]);
     }
 }

@@ -65,13 +65,11 @@ impl Failure {
         }
     }
 
-    /// Says it.
-    pub(crate) fn tell(&self, output: &Output) {
-        let (what, next) = match self {
-            Self::Shown => return,
-            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return,
+    /// What is wrong, and what to do next.
+    pub(crate) fn in_words(&self) -> (String, Vec<String>) {
+        match self {
+            Self::Shown | Self::Declined => ("nothing was changed".to_owned(), Vec::new()),
             Self::Output(error) => (format!("the output cannot be written: {error}"), Vec::new()),
-            Self::Declined => return output.note("Nothing was changed."),
             Self::Usage(what) => (what.clone(), vec!["`--help` says how it is used".to_owned()]),
             Self::Failed { what, next } => (what.clone(), next.clone()),
             Self::Moved(what) => (
@@ -84,7 +82,18 @@ impl Failure {
             Self::Service(Error::Problem(problem)) => refused(problem, &[]),
             Self::Refused { problem, sources } => refused(problem, sources),
             Self::Service(error) => (error.to_string(), advice(error)),
-        };
+        }
+    }
+
+    /// Says it.
+    pub(crate) fn tell(&self, output: &Output) {
+        match self {
+            Self::Shown => return,
+            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return,
+            Self::Declined => return output.note("Nothing was changed."),
+            _ => {}
+        }
+        let (what, next) = self.in_words();
         output.note(&format!("{} {what}", styled(RED, "error:")));
         for next in next {
             output.note(&format!("{} {next}", styled(BOLD, "next:")));
@@ -106,7 +115,7 @@ fn advice(error: &Error) -> Vec<String> {
         Error::Foreign { .. } => {
             "something else answers there: `frs doctor` shows which address is used, and why"
         }
-        Error::Settings(_) | Error::Problem(_) => return Vec::new(),
+        Error::Settings(_) | Error::Name(_) | Error::Problem(_) => return Vec::new(),
     };
     vec![next.to_owned()]
 }
@@ -126,11 +135,11 @@ fn refused(problem: &Problem, sources: &[String]) -> (String, Vec<String>) {
         "set FLUX_API_TOKEN, or choose a context with the right token (`frs config get-contexts`); `frs doctor` shows which one is used"
     } else if is(ProblemName::Forbidden) {
         "use a token with the role that it needs: FLUX_API_WRITE_TOKEN, or `frs config set-context`; `frs doctor` shows whom the service takes you for"
-    } else if is(ProblemName::Unavailable) && problem.detail.contains("is not known") {
+    } else if problem.outcome_unknown {
         "`frs audit --limit 3` shows whether it was; look before you do it again"
     } else if is(ProblemName::Unavailable) {
         "try again in a few seconds; `frs doctor` shows how the service is"
-    } else if is(ProblemName::Missing) && problem.detail.starts_with("there is no such path") {
+    } else if problem.detail == api::NO_SUCH_PATH {
         "this process only answers clusters; the fleet is managed at the address of one in crud mode. `frs doctor` shows which is used"
     } else {
         ""

@@ -27,11 +27,6 @@ pub(crate) struct Found {
 pub(crate) fn read(paths: &[PathBuf], kinds: &Kinds) -> Result<Vec<Found>, Failure> {
     let mut found = Vec::new();
     for path in paths {
-        if path.as_os_str() == "-" {
-            let (source, text) = text(path)?;
-            found.extend(documents(&source, &text, kinds)?);
-            continue;
-        }
         for file in files(path)? {
             let (source, text) = text(&file)?;
             found.extend(documents(&source, &text, kinds)?);
@@ -59,8 +54,11 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{} cannot be read: {error}", path.display()))
 }
 
-/// A file itself, or the YAML and JSON files in a folder and below, sorted. What begins with a dot is not looked at.
+/// A file itself or stdin, or the YAML and JSON files in a folder and below, sorted. What begins with a dot is not looked at.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(vec![path.to_owned()]);
+    }
     let kind = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if !kind.is_dir() {
         return Ok(vec![path.to_owned()]);

@@ -88,6 +88,8 @@ fn listed(kinds: &[&Kind]) -> String {
 pub(crate) trait Shape {
     /// Whether its documents are clusters.
     fn is_cluster(&self) -> bool;
+    /// Whether its documents are components.
+    fn is_component(&self) -> bool;
     /// The schema of a property.
     fn property(&self, name: &str) -> Option<&Value>;
     /// The names of its properties, required ones first, without `id`.
@@ -99,6 +101,10 @@ pub(crate) trait Shape {
 impl Shape for Kind {
     fn is_cluster(&self) -> bool {
         self.shape == "cluster"
+    }
+
+    fn is_component(&self) -> bool {
+        self.shape == "component"
     }
 
     fn property(&self, name: &str) -> Option<&Value> {

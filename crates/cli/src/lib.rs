@@ -38,7 +38,7 @@ use output::Output;
 /// Everything from the arguments to the exit code.
 pub fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(arguments::with_names_apart(std::env::args_os()));
     let output = Output::new();
     match commands::run(arguments, &output) {
         Ok(()) => ExitCode::SUCCESS,

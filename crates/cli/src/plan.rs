@@ -1,6 +1,5 @@
 //! A plan in words: what the clusters would see of a change, what Flux would delete, and a digest to recognise it by.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use api::{Change, Effect, FieldChange, Plan, PlannedDocument};
@@ -89,27 +88,33 @@ pub(crate) fn text(plan: &Plan) -> String {
     text.trim_end().to_owned()
 }
 
+/// Documents to which the same happens.
+struct Alike<'a> {
+    kind: &'a str,
+    change: Change,
+    fields: Vec<String>,
+    ids: Vec<String>,
+}
+
 /// The documents, those to which the same happens together, with each field.
 fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: usize) {
-    let mut groups: Vec<(&str, Change, Vec<String>, Vec<String>)> = Vec::new();
-    for document in documents {
-        let fields = differences(document.before.as_ref(), document.after.as_ref());
+    let mut groups: Vec<Alike> = Vec::new();
+    for PlannedDocument { kind, id, change, before, after } in documents {
+        let fields = differences(before.as_ref(), after.as_ref());
         let fields: Vec<String> = fields
             .iter()
             .filter(|field| field.place != "/id")
             .map(|field| difference(&field.place, field.old.as_ref(), field.new.as_ref()))
             .collect();
-        // Each one that is new says what it is, all others that change alike are told once.
-        let alike = |group: &&mut (&str, Change, Vec<String>, Vec<String>)| {
-            group.0 == document.kind && group.1 == document.change && group.2 == fields
-        };
+        let alike =
+            |group: &&mut Alike| group.kind == kind && group.change == *change && group.fields == fields;
         match groups.iter_mut().find(alike) {
-            Some(group) => group.3.push(document.id.clone()),
-            None => groups.push((&document.kind, document.change, fields, vec![document.id.clone()])),
+            Some(group) => group.ids.push(id.clone()),
+            None => groups.push(Alike { kind, change: *change, fields, ids: vec![id.clone()] }),
         }
     }
     let mut told = 0;
-    for (kind, change, fields, ids) in groups.iter().take(GROUPS) {
+    for Alike { kind, change, fields, ids } in groups.iter().take(GROUPS) {
         told += ids.len();
         let (sign, style) = sign(*change);
         let _ =
@@ -171,32 +176,16 @@ fn tell_removals(text: &mut String, plan: &Plan) {
         let _ = write!(head, ", and decommission {}: {which}", count(removals.decommissions, "cluster"));
     }
     let _ = writeln!(text, "{}", styled(RED, head));
-    // The same on several clusters is told once.
-    let mut groups: BTreeMap<(&str, &str, &str), Vec<String>> = BTreeMap::new();
-    for removal in &removals.first {
-        let group = groups.entry((&removal.kind, &removal.input, &removal.cause)).or_default();
-        group.push(removal.cluster.clone());
-    }
-    let groups_of =
-        |kind: &str, input: &str| groups.keys().filter(|group| (group.0, group.1) == (kind, input)).count();
     let mut told = 0;
-    for ((kind, input, cause), clusters) in groups.iter().take(CHANGES) {
-        let total =
-            on_clusters(plan, kind, input).filter(|_| groups_of(kind, input) == 1).unwrap_or(clusters.len());
-        told += total;
-        let on = format!("{}: {}", count(total, "cluster"), names(clusters, total));
-        let _ = writeln!(text, "{}", styled(RED, format_args!("  - {kind}/{input} on {on} ({cause})")));
+    for group in removals.groups.iter().take(CHANGES) {
+        told += group.count;
+        let on = format!("{}: {}", count(group.count, "cluster"), names(&group.clusters, group.count));
+        let line = format!("  - {}/{} on {on} ({})", group.kind, group.input, group.cause);
+        let _ = writeln!(text, "{}", styled(RED, line));
     }
     if removals.inputs > told {
         let _ = writeln!(text, "{}", styled(RED, format_args!("    and {} more", removals.inputs - told)));
     }
-}
-
-/// On how many clusters an input goes. The list of removals is cut; this is not.
-fn on_clusters(plan: &Plan, kind: &str, input: &str) -> Option<usize> {
-    let goes =
-        |effect: &&Effect| effect.change == Change::Removed && effect.kind == kind && effect.input == input;
-    plan.effects.changes.iter().find(goes).map(|effect| effect.count)
 }
 
 #[cfg(test)]
@@ -216,7 +205,8 @@ mod tests {
                 {"kind": "platform_components", "input": "agent", "change": "removed", "count": 1, "clusters": ["east"]},
             ]},
             "removals": {"decommissions": 0, "inputs": 1, "clusters": 1, "decommissioned": [],
-                "first": [{"cluster": "east", "kind": "platform_components", "input": "agent", "cause": "disabled", "named": true}]},
+                "first": [{"cluster": "east", "kind": "platform_components", "input": "agent", "cause": "removed", "named": true}],
+                "groups": [{"kind": "platform_components", "input": "agent", "cause": "removed", "count": 1, "clusters": ["east"]}]},
             "confirm": null,
         });
         fill(&mut plan);
@@ -241,7 +231,7 @@ What the clusters get: platform_components 2 changed, 1 removed
       /source/oci_tag  6.7.1 → 6.9.0
       /patches/a  (none) → \"two\\nlines\"
 Flux will delete 1 input on 1 cluster
-  - platform_components/agent on 1 cluster: east (disabled)";
+  - platform_components/agent on 1 cluster: east (removed)";
         assert_eq!(plain(&plan(|_| {})), expected);
         // What is deleted is red, wherever it is named.
         assert_eq!(text(&plan(|_| {})).matches("\u{1b}[31m").count(), 5);
@@ -262,14 +252,30 @@ Flux will delete 1 input on 1 cluster
     #[test]
     fn a_list_of_removals_that_was_cut_is_counted_whole() {
         let plan = plan(|plan| {
-            plan["removals"]["inputs"] = 5_000.into();
+            plan["removals"]["inputs"] = 5_004.into();
             plan["removals"]["clusters"] = 5_000.into();
-            plan["removals"]["first"][0]["cause"] = "removed".into();
-            plan["effects"]["changes"][1]["count"] = 5_000.into();
+            plan["removals"]["groups"][0]["count"] = 5_000.into();
         });
         let text = plain(&plan);
         assert!(
-            text.ends_with("- platform_components/agent on 5000 clusters: east and 4999 more (removed)"),
+            text.ends_with(
+                "- platform_components/agent on 5000 clusters: east and 4999 more (removed)\n    and 4 more"
+            ),
+            "{text}"
+        );
+    }
+
+    /// What the clusters no longer get is more than what Flux deletes: a component that was disabled is gone already. The counts of one
+    /// were told as those of the other, and hid removals that came after.
+    #[test]
+    fn what_is_deleted_is_not_counted_by_what_is_no_longer_told() {
+        let plan = plan(|plan| {
+            plan["effects"]["changes"][1]["count"] = 3.into();
+            plan["removals"]["inputs"] = 2.into();
+        });
+        let text = plain(&plan);
+        assert!(
+            text.ends_with("- platform_components/agent on 1 cluster: east (removed)\n    and 1 more"),
             "{text}"
         );
     }

@@ -41,7 +41,7 @@ fn short(value: &Value) -> String {
 /// The first names of a list, and how many more there are.
 pub(crate) fn names(names: &[String], total: usize) -> String {
     let told = &names[..names.len().min(NAMES)];
-    let more = total - told.len();
+    let more = total.saturating_sub(told.len());
     let mut text = told.join(", ");
     if more > 0 {
         let _ = write!(text, " and {more} more");

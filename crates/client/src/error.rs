@@ -8,6 +8,9 @@ pub enum Error {
     /// What the client was made with does not work.
     #[error("{0}")]
     Settings(String),
+    /// Nothing can have this name.
+    #[error("`{0}` names nothing: names begin with a letter or a digit")]
+    Name(String),
     /// Nobody answered. Whether a change was made is not known.
     #[error("{url} did not answer: {because}")]
     Unreachable {

@@ -75,6 +75,11 @@ impl Client {
         Ok(Self { http, endpoint })
     }
 
+    /// Whether nobody on the way reads what is sent: it is encrypted, or stays on this machine.
+    pub fn is_private(&self) -> bool {
+        self.endpoint.is_tls() || self.endpoint.is_here()
+    }
+
     fn request(&self, method: Method, path: &str) -> (RequestBuilder, String) {
         let url = format!("{}{path}", self.endpoint.url);
         let mut request = self.http.request(method, &url).header(ACCEPT, "application/json");

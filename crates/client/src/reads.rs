@@ -1,7 +1,7 @@
 //! Everything that only asks.
 
 use api::{Decommissioned, DocumentVersion, Kind, Revision, RevisionDetail, Revisioned};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -43,10 +43,27 @@ pub struct AuditQuery {
     pub until: Option<String>,
 }
 
-/// A path segment as it may stand in a URL.
-fn segment(text: &str) -> PercentEncode<'_> {
+/// The path with these segments, whatever was typed for them.
+fn path<const SEGMENTS: usize>(segments: [&str; SEGMENTS]) -> Result<String, Error> {
     const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-    utf8_percent_encode(text, KEPT)
+    let mut path = String::new();
+    for segment in segments {
+        // These mean other paths, even percent-encoded.
+        if matches!(segment, "" | "." | "..") {
+            return Err(Error::Name(segment.to_owned()));
+        }
+        path.push('/');
+        path.extend(utf8_percent_encode(segment, KEPT));
+    }
+    Ok(path)
+}
+
+/// Something that sorts right before all ids that begin like this, if there is such a thing.
+fn before(beginning: &str) -> Option<String> {
+    let last = beginning.chars().next_back().filter(char::is_ascii_alphanumeric)?;
+    let smaller = char::from_u32(u32::from(last) - 1)?;
+    // No id has a tilde, which is greater than what they have.
+    Some(format!("{}{smaller}~", &beginning[..beginning.len() - 1]))
 }
 
 impl Answer {
@@ -98,19 +115,22 @@ impl Client {
         let mut query = vec![("revisions", "true"), ("limit", &*limit)];
         query.extend(asked.selector.as_deref().map(|selector| ("selector", selector)));
         query.extend(asked.filters.iter().map(|(name, value)| (&**name, &**value)));
-        self.pages(&format!("/{}", segment(kind)), &query, usize::MAX, progress)
+        self.pages(&path([kind])?, &query, usize::MAX, progress)
     }
 
-    /// The ids of the first documents of a kind, for completions: one request.
-    pub fn first_ids(&self, kind: &str) -> Result<Vec<String>, Error> {
+    /// The ids of the first documents of a kind that begin like this, for completions: one request.
+    pub fn first_ids(&self, kind: &str, beginning: &str) -> Result<Vec<String>, Error> {
         let limit = PAGE.to_string();
-        let documents: Vec<Value> = self.get(&format!("/{}", segment(kind)), &[("limit", &limit)])?.json()?;
+        let after = before(beginning);
+        let mut query = vec![("limit", &*limit)];
+        query.extend(after.as_deref().map(|after| ("after", after)));
+        let documents: Vec<Value> = self.get(&path([kind])?, &query)?.json()?;
         Ok(documents.iter().filter_map(|document| document["id"].as_str().map(ToOwned::to_owned)).collect())
     }
 
     /// One document.
     pub fn document(&self, kind: &str, id: &str) -> Result<Revisioned, Error> {
-        let answer = self.get(&format!("/{}/{}", segment(kind), segment(id)), &[])?;
+        let answer = self.get(&path([kind, id])?, &[])?;
         let tag = answer.header("etag").map(|tag| tag.trim_start_matches("W/").trim_matches('"'));
         let revision = tag.and_then(|tag| tag.parse().ok()).ok_or_else(|| Error::Foreign {
             url: answer.url.clone(),
@@ -122,15 +142,13 @@ impl Client {
     /// The clusters that refer to a document.
     pub fn users(&self, kind: &str, id: &str) -> Result<Vec<String>, Error> {
         let limit = PAGE.to_string();
-        let path = format!("/{}/{}/users", segment(kind), segment(id));
-        self.pages(&path, &[("limit", &limit)], usize::MAX, |_| {})
+        self.pages(&path([kind, id, "users"])?, &[("limit", &limit)], usize::MAX, |_| {})
     }
 
     /// The newest revisions of a document.
     pub fn history(&self, kind: &str, id: &str, most: usize) -> Result<Vec<DocumentVersion>, Error> {
         let limit = most.clamp(1, PAGE).to_string();
-        let path = format!("/{}/{}/history", segment(kind), segment(id));
-        self.pages(&path, &[("limit", &limit)], most, |_| {})
+        self.pages(&path([kind, id, "history"])?, &[("limit", &limit)], most, |_| {})
     }
 
     /// The newest revisions of the fleet.
@@ -169,22 +187,51 @@ impl Client {
 
     /// What a cluster gets of a kind, to the byte.
     pub fn inputs(&self, cluster: &str, kind: &str) -> Result<String, Error> {
-        self.get(&format!("/clusters/{}/inputs/{}", segment(cluster), segment(kind)), &[])?.text()
+        self.get(&path(["clusters", cluster, "inputs", kind])?, &[])?.text()
     }
 
-    /// What a cluster gets of a kind when it asks itself; `path` is the kind with hyphens.
-    pub fn poll(&self, dns: &str, path: &str) -> Result<String, Error> {
-        self.get(&format!("/api/v2/flux/clusters/{}/{}", segment(dns), segment(path)), &[])?.text()
+    /// What a cluster gets of a kind when it asks itself; `hyphened` is the kind with hyphens.
+    pub fn poll(&self, dns: &str, hyphened: &str) -> Result<String, Error> {
+        self.get(&path(["api", "v2", "flux", "clusters", dns, hyphened])?, &[])?.text()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::segment;
+    use super::*;
 
     #[test]
     fn what_is_typed_cannot_leave_its_path_segment() {
-        assert_eq!(segment("eu-1.k8s.example.com").to_string(), "eu-1.k8s.example.com");
-        assert_eq!(segment("a/../b?c#d e").to_string(), "a%2F..%2Fb%3Fc%23d%20e");
+        assert_eq!(
+            path(["clusters", "eu-1.k8s.example.com"]).expect("a path"),
+            "/clusters/eu-1.k8s.example.com"
+        );
+        assert_eq!(path(["clusters", "a/../b?c#d e"]).expect("a path"), "/clusters/a%2F..%2Fb%3Fc%23d%20e");
+    }
+
+    #[test]
+    fn completions_begin_where_the_typed_text_sorts() {
+        let ids = ["proc", "proc-z.9", "prod", "prod-2", "proe"];
+        let from = |beginning: &str| {
+            let after = before(beginning);
+            ids.into_iter().filter(|id| after.as_deref().is_none_or(|after| *id > after)).collect::<Vec<_>>()
+        };
+        assert_eq!(from("prod"), ["prod", "prod-2", "proe"]);
+        assert_eq!(from("prod-2"), ["prod-2", "proe"]);
+        assert_eq!(from(""), ids);
+        assert_eq!(from("prod-"), ids);
+        assert_eq!(from("é"), ids);
+    }
+
+    /// `frs get cluster ..` asked for `/`, and was told that there is no such path.
+    #[test]
+    fn a_name_that_means_another_path_is_not_sent() {
+        for name in ["", ".", ".."] {
+            let error = path(["clusters", name]).expect_err("no path");
+            assert_eq!(
+                error.to_string(),
+                format!("`{name}` names nothing: names begin with a letter or a digit")
+            );
+        }
     }
 }

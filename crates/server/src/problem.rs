@@ -35,6 +35,7 @@ impl Refusal {
             removals: None,
             confirm: None,
             curl: None,
+            outcome_unknown: false,
         };
         Self { problem: Box::new(problem), log: None, headers: Vec::new() }
     }
@@ -142,10 +143,13 @@ impl From<NotWritten> for Refusal {
             NotWritten::Unavailable(why) => {
                 Self::unavailable("the store cannot be written to now; nothing has changed").with_log(why)
             }
-            NotWritten::Unknown(why) => Self::unavailable(
-                "whether this change was made is not known: read the document again before you repeat it",
-            )
-            .with_log(why),
+            NotWritten::Unknown(why) => {
+                let mut refusal = Self::unavailable(
+                    "whether this change was made is not known: read the document again before you repeat it",
+                );
+                refusal.problem.outcome_unknown = true;
+                refusal.with_log(why)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From the core's types to what goes over the wire.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::{Change, ChangedDocument, Counts, DocumentKey, PlannedDocument, Revision};
 use data_encoding::HEXLOWER;
@@ -13,7 +14,7 @@ use sha2::{Digest, Sha256};
 const NAMED: usize = 100;
 /// So many bytes of documents, before and after, a plan tells.
 const TOLD_BYTES: usize = 256 * 1024;
-/// How many of the documents that a change changes are told.
+/// How many of the documents that a change changes are told, and of the different things that go.
 const NAMED_DOCUMENTS: usize = 1_000;
 
 fn names<'a>(ids: impl Iterator<Item = &'a fleet::Id>) -> Vec<String> {
@@ -45,7 +46,28 @@ pub(crate) fn removals(removals: &fleet::Removals) -> api::Removals {
         clusters: clusters.len(),
         decommissioned: names(removals.decommissions.iter()),
         first: removals.inputs.iter().take(NAMED).map(removal).collect(),
+        groups: removal_groups(&removals.inputs),
     }
+}
+
+/// Those on most clusters first: if there are too many groups to tell, the small ones are left out.
+fn removal_groups(removals: &[fleet::Removal]) -> Vec<api::RemovalGroup> {
+    let mut groups: BTreeMap<_, Vec<&fleet::Id>> = BTreeMap::new();
+    for fleet::Removal { cluster, kind, input, cause, .. } in removals {
+        groups.entry((kind, input, *cause)).or_default().push(cluster);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, clusters)| Reverse(clusters.len()));
+    let group = |((kind, input, why), clusters): ((&fleet::KindName, &fleet::Id, Cause), Vec<&fleet::Id>)| {
+        api::RemovalGroup {
+            kind: kind.to_string(),
+            input: input.to_string(),
+            cause: cause(why).to_owned(),
+            count: clusters.len(),
+            clusters: names(clusters.into_iter()),
+        }
+    };
+    groups.into_iter().take(NAMED_DOCUMENTS).map(group).collect()
 }
 
 fn cause(cause: Cause) -> &'static str {

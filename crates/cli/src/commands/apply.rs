@@ -46,7 +46,7 @@ impl Compared {
     }
 
     /// Whether it is this document.
-    fn is(&self, kind: &str, id: &str) -> bool {
+    pub(crate) fn is(&self, kind: &str, id: &str) -> bool {
         self.found.kind == kind && self.found.id == id
     }
 
@@ -81,8 +81,7 @@ pub(crate) fn compared(session: &Session, paths: &[PathBuf]) -> Result<Vec<Compa
     for (kind, count) in counts {
         if count >= WHOLE_KIND {
             for one in session.list(kind, &Asked::default())? {
-                let id = one.document["id"].as_str().unwrap_or_default().to_owned();
-                stored.insert((kind.to_owned(), id), one);
+                stored.insert((kind.to_owned(), one.id().to_owned()), one);
             }
             continue;
         }
@@ -102,36 +101,27 @@ pub(crate) fn compared(session: &Session, paths: &[PathBuf]) -> Result<Vec<Compa
 }
 
 /// What makes the service have what the files say.
-fn change<'a>(different: impl Iterator<Item = &'a Compared>) -> Change {
+pub(crate) fn change<'a>(different: impl Iterator<Item = &'a Compared>) -> Change {
     let (operations, sources) = different.map(|one| (one.operation(), one.found.source.clone())).unzip();
     Change { operations, sources }
-}
-
-/// Those that the service would not have unchanged: it knows when two ways to write a document are the same.
-pub(crate) fn different<'a>(session: &Session, compared: &'a [Compared]) -> Vec<&'a Compared> {
-    let different: Vec<&Compared> = compared.iter().filter(|one| !one.is_same()).collect();
-    let operations = change(different.iter().copied()).operations;
-    match session.client.plan(&operations) {
-        Ok(plan) if plan.changed <= plan.documents.len() => different
-            .into_iter()
-            .filter(|one| plan.documents.iter().any(|document| one.is(&document.kind, &document.id)))
-            .collect(),
-        // There are too many to say, or some of them are not acceptable: they differ, anyway.
-        _ => different,
-    }
 }
 
 impl Apply {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let compared = compared(session, &self.files)?;
-        let change = change(compared.iter().filter(|one| !one.is_same()));
-        let changed = match carry_out(session, &change, &self.change)? {
-            Outcome::Done(answer) => answer.documents,
-            Outcome::Shown => Vec::new(),
+        let mut change = change(compared.iter().filter(|one| !one.is_same()));
+        if change.operations.is_empty() {
+            // The service is asked for the plan of nothing, too.
+            change = self::change(compared.iter().take(1));
+        }
+        let (changed, documents) = match carry_out(session, &change, &self.change)? {
+            Outcome::Done(answer) => (answer.changed, answer.documents),
+            Outcome::Shown => (0, Vec::new()),
         };
-        let unchanged = compared
-            .iter()
-            .filter(|one| !changed.iter().any(|document| one.is(&document.kind, &document.id)));
+        // The service does not name all of very many; what is the same to it, though not to us, it names none of.
+        let are_all_named = changed == documents.len();
+        let is_named = |one: &Compared| documents.iter().any(|document| one.is(&document.kind, &document.id));
+        let unchanged = compared.iter().filter(|one| one.is_same() || are_all_named && !is_named(one));
         tell_unchanged(session, unchanged, &self.change)
     }
 }

@@ -53,7 +53,7 @@ impl Audit {
             return session.output.data(&match self.output {
                 Format::Json => format!("{:#}", json!(detail)),
                 Format::Yaml => files::to_yaml(&detail)?,
-                Format::Name => names(&detail.revision),
+                Format::Name => names(&detail),
                 Format::Table | Format::Wide => whole(&detail),
             });
         }
@@ -87,8 +87,9 @@ impl Audit {
     }
 }
 
-fn names(revision: &Revision) -> String {
-    let names = revision.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
+fn names(detail: &RevisionDetail) -> String {
+    let names =
+        detail.changes.iter().map(|change| format!("{}/{}", change.document.kind, change.document.id));
     names.collect::<Vec<_>>().join("\n")
 }
 

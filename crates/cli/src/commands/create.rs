@@ -16,7 +16,7 @@ use crate::session::Session;
 
 /// Create a document
 ///
-/// A cluster can be made like another: with the same components, namespaces, rolebindings, patches and labels.
+/// A cluster can be made like another: everything is copied but its id, its name and its DNS name.
 #[derive(Debug, Args)]
 pub(crate) struct Create {
     /// Its kind

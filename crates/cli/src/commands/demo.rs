@@ -4,7 +4,7 @@
 use api::{Operation, ProblemName};
 use clap::{Args, Parser};
 
-use crate::arguments::Arguments;
+use crate::arguments::FleetCommand;
 use crate::ask;
 use crate::change::{ChangeFlags, carry_out};
 use crate::failure::Failure;
@@ -16,6 +16,7 @@ const WEST: &str = "frs-demo-west";
 const COMPONENT: &str = "frs-demo-podinfo";
 const NAMESPACE: &str = "frs-demo-team-a";
 const DOMAIN: &str = "frs-demo.invalid";
+const SOURCE: &str = "oci://ghcr.io/stefanprodan/charts/podinfo";
 
 /// Walk through what the service does, on documents made for it, which are removed at the end
 ///
@@ -30,6 +31,13 @@ pub(crate) struct Demo {
     /// Only remove what a walk-through that was broken off has left behind
     #[arg(long, conflicts_with = "yes")]
     pub clean: bool,
+}
+
+/// A command of a step.
+#[derive(Parser)]
+struct Typed {
+    #[command(subcommand)]
+    command: FleetCommand,
 }
 
 /// A step: what it is, why, and the commands.
@@ -47,7 +55,7 @@ impl Demo {
         if !self.yes && !session.output.is_interactive() {
             return Err(Failure::usage("nobody is there to press Enter between the steps: use `--yes`"));
         }
-        let others = session.client.first_ids(&session.kinds()?.clusters()?.name)?.len();
+        let others = session.client.first_ids(&session.kinds()?.clusters()?.name, "")?.len();
         if !self.yes && others > 0 {
             let question = format!("{} has clusters already. Walk through it there?", session.connection.url);
             if !ask::confirm(session.output, &question) {
@@ -82,9 +90,8 @@ impl Demo {
 /// Runs a command as it would be typed.
 fn run(session: &Session, line: &str) -> Result<(), Failure> {
     session.output.data(&format!("\n{}", styled(FAINT, format_args!("$ {line}"))))?;
-    let arguments =
-        Arguments::try_parse_from(words(line)).map_err(|error| Failure::failed(error.to_string()))?;
-    super::with_session(arguments.command, session)
+    let step = Typed::try_parse_from(words(line)).map_err(|error| Failure::failed(error.to_string()))?;
+    super::on_fleet(step.command, session)
 }
 
 /// The words of a line; single quotes hold words together.
@@ -108,7 +115,7 @@ fn steps() -> Vec<Step> {
              what it refers to when its own Flux asks for it.",
             &[
                 format!(
-                    "frs create component {COMPONENT} --set component_path=podinfo --set oci_url=oci://ghcr.io/stefanprodan/charts/podinfo --set oci_tag=6.7.1 --set delivery=helm --yes"
+                    "frs create component {COMPONENT} --set component_path=podinfo --set oci_url={SOURCE} --set oci_tag=6.7.1 --set delivery=helm --yes"
                 ),
                 format!("frs create namespace {NAMESPACE} --set labels.team=a --yes"),
                 format!(
@@ -187,11 +194,13 @@ fn steps() -> Vec<Step> {
 fn leftovers(session: &Session) -> Result<Vec<Operation>, Failure> {
     let kinds = session.kinds()?;
     let (clusters, components) = (&kinds.clusters()?.name, &kinds.components()?.name);
-    let ours: [(&str, &str, &str, &str); 4] = [
-        (clusters, EAST, "/cluster_dns", "frs-demo-east.frs-demo.invalid"),
-        (clusters, WEST, "/cluster_dns", "frs-demo-west.frs-demo.invalid"),
-        (components, COMPONENT, "/oci_url", "oci://ghcr.io/stefanprodan/charts/podinfo"),
-        ("namespaces", NAMESPACE, "/labels/team", "a"),
+    let namespaces = &kinds.find("namespaces")?.name;
+    let dns = |cluster: &str| format!("{cluster}.{DOMAIN}");
+    let ours = [
+        (clusters, EAST, "/cluster_dns", dns(EAST)),
+        (clusters, WEST, "/cluster_dns", dns(WEST)),
+        (components, COMPONENT, "/oci_url", SOURCE.to_owned()),
+        (namespaces, NAMESPACE, "/labels/team", "a".to_owned()),
     ];
     let mut operations = Vec::new();
     for (kind, id, pointer, mark) in ours {
@@ -200,14 +209,14 @@ fn leftovers(session: &Session) -> Result<Vec<Operation>, Failure> {
             Err(error) if error.is(ProblemName::Missing) => continue,
             Err(error) => return Err(error.into()),
         };
-        if document.pointer(pointer).is_none_or(|found| found != mark) {
+        if document.pointer(pointer).is_none_or(|found| *found != mark) {
             return Err(Failure::with_next(
                 format!("{kind}/{id} is there, and is not of the walk-through"),
                 "rename it, or use another service: the walk-through deletes what it has made under that name",
             ));
         }
         operations.push(Operation::Delete {
-            kind: kind.to_owned(),
+            kind: kind.clone(),
             id: Some(id.to_owned()),
             selector: None,
             revision: None,
@@ -238,13 +247,12 @@ fn clean(session: &Session) -> Result<(), Failure> {
 mod tests {
     use clap::Parser;
 
-    use super::{steps, words};
-    use crate::arguments::Arguments;
+    use super::{Typed, steps, words};
 
     #[test]
     fn every_step_is_a_command_that_can_be_typed() {
         for line in steps().iter().flat_map(|step| &step.commands) {
-            if let Err(error) = Arguments::try_parse_from(words(line)) {
+            if let Err(error) = Typed::try_parse_from(words(line)) {
                 panic!("{line}: {error}");
             }
         }

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::history::changes_in_brief;
+use super::inputs;
 use crate::complete;
 use crate::document::brief;
 use crate::failure::Failure;
@@ -81,44 +82,46 @@ fn references(text: &mut String, session: &Session, kind: &Kind, cluster: &Value
     if list.is_empty() {
         return Ok(());
     }
-    let is_component = kind.shape == "component";
-    // What comes of catalog and overrides, the service says.
-    let inputs = if is_component {
-        session.client.inputs(brief(&cluster["id"]).as_str(), &kind.name)?
+    let table = if kind.is_component() {
+        // What comes of catalog and overrides, the service says.
+        let id = cluster["id"].as_str().unwrap_or_default();
+        components(list, &inputs::read(&session.client.inputs(id, &kind.name)?)?)
     } else {
-        String::new()
+        definitions(list)
     };
-    let inputs: Value = serde_json::from_str(&inputs).unwrap_or_default();
-    let mut table = if is_component {
-        Table::new(["ID", "ENABLED", "TAG", "PATH", "OVERRIDES"])
-    } else {
-        Table::new(["ID", "OVERRIDES"])
-    };
-    for reference in list {
-        let overrides = reference.as_object().into_iter().flatten();
-        let overrides = overrides.filter(|(name, _)| !matches!(name.as_str(), "id" | "enabled"));
-        let overrides: Vec<String> =
-            overrides.map(|(name, value)| format!("{name}={}", brief(value))).collect();
-        let overrides = if overrides.is_empty() { "-".to_owned() } else { overrides.join(" ") };
-        if !is_component {
-            table.row([brief(&reference["id"]), overrides]);
-            continue;
-        }
-        let input =
-            inputs["inputs"].as_array().into_iter().flatten().find(|input| input["id"] == reference["id"]);
-        let effective =
-            |pointer: &str| brief(input.and_then(|input| input.pointer(pointer)).unwrap_or(&Value::Null));
-        let enabled = if reference["enabled"] == false { "no" } else { "yes" };
-        table.row([
-            brief(&reference["id"]),
-            enabled.to_owned(),
-            effective("/source/oci_tag"),
-            effective("/component_path"),
-            overrides,
-        ]);
-    }
     let _ = writeln!(text, "{}", table.indented());
     Ok(())
+}
+
+fn definitions(references: &[Value]) -> Table {
+    let mut table = Table::new(["ID", "OVERRIDES"]);
+    for reference in references {
+        table.row([brief(&reference["id"]), overrides(reference)]);
+    }
+    table
+}
+
+fn components(references: &[Value], inputs: &[Value]) -> Table {
+    let mut table = Table::new(["ID", "ENABLED", "TAG", "PATH", "OVERRIDES"]);
+    for reference in references {
+        let input = inputs.iter().find(|input| input["id"] == reference["id"]).unwrap_or(&Value::Null);
+        table.row([
+            brief(&reference["id"]),
+            if reference["enabled"] == false { "no" } else { "yes" }.to_owned(),
+            brief(&input["source"]["oci_tag"]),
+            brief(&input["component_path"]),
+            overrides(reference),
+        ]);
+    }
+    table
+}
+
+/// What a cluster sets on a reference, but for whether it is on.
+fn overrides(reference: &Value) -> String {
+    let set = reference.as_object().into_iter().flatten();
+    let set = set.filter(|(name, _)| !matches!(name.as_str(), "id" | "enabled"));
+    let set: Vec<String> = set.map(|(name, value)| format!("{name}={}", brief(value))).collect();
+    if set.is_empty() { "-".to_owned() } else { set.join(" ") }
 }
 
 fn patches(text: &mut String, cluster: &Value) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use similar::TextDiff;
 
-use super::apply::{Compared, compared, different};
+use super::apply::{Compared, change, compared};
 use crate::document::normalised;
 use crate::failure::Failure;
 use crate::files;
@@ -23,7 +23,7 @@ pub(crate) struct Diff {
 impl Diff {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let compared = compared(session, &self.files)?;
-        let different = different(session, &compared);
+        let different = different(session, &compared)?;
         if different.is_empty() {
             session.output.note("No difference.");
             return Ok(());
@@ -32,6 +32,29 @@ impl Diff {
             session.output.data(&unified(session, one)?)?;
         }
         Err(Failure::Shown)
+    }
+}
+
+/// Those that the service would not have unchanged: it knows when two ways to write a document are the same.
+fn different<'a>(session: &Session, compared: &'a [Compared]) -> Result<Vec<&'a Compared>, Failure> {
+    let different: Vec<&Compared> = compared.iter().filter(|one| !one.is_same()).collect();
+    if different.is_empty() {
+        return Ok(different);
+    }
+    match session.client.plan(&change(different.iter().copied()).operations) {
+        Ok(plan) if plan.changed <= plan.documents.len() => Ok(different
+            .into_iter()
+            .filter(|one| plan.documents.iter().any(|document| one.is(&document.kind, &document.id)))
+            .collect()),
+        // There are too many to name. They differ, as far as we can tell.
+        Ok(_) => Ok(different),
+        // So they do if some of them are not acceptable.
+        Err(error)
+            if error.problem().is_some_and(|problem| matches!(problem.status, 409 | 412 | 413 | 422)) =>
+        {
+            Ok(different)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

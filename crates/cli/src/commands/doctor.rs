@@ -50,7 +50,7 @@ impl Doctor {
     pub(crate) fn run(flags: &ConnectionFlags, output: &Output) -> Result<(), Failure> {
         let connection = flags.resolve(&environment)?;
         let mut findings = Vec::new();
-        look(&connection, &mut findings)?;
+        look(&connection, &mut findings);
         let mut worst = Grade::Well;
         for finding in &findings {
             let sign = match finding.grade {
@@ -68,13 +68,14 @@ impl Doctor {
     }
 }
 
-fn look(connection: &Connection, findings: &mut Vec<Finding>) -> Result<(), Failure> {
+fn look(connection: &Connection, findings: &mut Vec<Finding>) {
     findings.push(Finding::well(format!("address   {}, from {}", connection.url, connection.from)));
-    if let Some(finding) = plain_http(&connection.url) {
-        findings.push(finding);
-    }
-    let client = connection.client()?;
-    let Some(Heard { standing, date }) = standing(&client, findings) else { return Ok(()) };
+    let client = match connection.client() {
+        Ok(client) => client,
+        Err(failure) => return findings.push(unusable("settings", &failure)),
+    };
+    findings.extend(plain_http(&client));
+    let Some(Heard { standing, date }) = standing(&client, findings) else { return };
     findings.push(version(&standing));
     if standing.mode == "crud" {
         findings.push(Finding::well("mode      crud: the fleet is managed here"));
@@ -88,15 +89,18 @@ fn look(connection: &Connection, findings: &mut Vec<Finding>) -> Result<(), Fail
     findings.extend(clock(date.as_deref(), Timestamp::now()));
     findings.push(token(connection, &client.whoami()));
     if let Some(url) = &connection.poll_url {
-        polls(connection, url, &standing, findings)?;
+        findings.push(polls(connection, url, &standing));
     }
-    Ok(())
 }
 
-fn plain_http(url: &str) -> Option<Finding> {
-    let host = url.strip_prefix("http://")?;
-    let local = ["127.", "localhost", "[::1]"].iter().any(|start| host.starts_with(start));
-    (!local).then(|| {
+/// Settings that no request can be made with.
+fn unusable(what: &str, failure: &Failure) -> Finding {
+    let (because, next) = failure.in_words();
+    Finding { grade: Grade::Bad, what: format!("{what:9} {because}"), next: next.into_iter().next() }
+}
+
+fn plain_http(client: &Client) -> Option<Finding> {
+    (!client.is_private()).then(|| {
         Finding::attention(
             "transport plain HTTP: whoever is on the way reads the token and can change what clusters get",
             "put a proxy with TLS in front of the service, and use https://",
@@ -197,23 +201,21 @@ fn token(connection: &Connection, whoami: &Result<Whoami, Error>) -> Finding {
 }
 
 /// The process that clusters ask is another one; it should be where this one is.
-fn polls(
-    connection: &Connection,
-    url: &str,
-    managed: &Standing,
-    findings: &mut Vec<Finding>,
-) -> Result<(), Failure> {
-    let standing = match connection.client_of(url)?.standing() {
+fn polls(connection: &Connection, url: &str, managed: &Standing) -> Finding {
+    let client = match connection.client_of(url) {
+        Ok(client) => client,
+        Err(failure) => return unusable("polls", &failure),
+    };
+    let standing = match client.standing() {
         Ok(heard) => heard.standing,
         Err(error) => {
-            findings.push(Finding::bad(
+            return Finding::bad(
                 format!("polls     {error}"),
                 "clusters cannot ask either; they keep what they have",
-            ));
-            return Ok(());
+            );
         }
     };
-    findings.push(match (standing.status.as_str(), standing.revision) {
+    match (standing.status.as_str(), standing.revision) {
         ("ready", revision) if revision >= managed.revision => {
             Finding::well(format!("polls     {url} is ready, at revision {}", revision.unwrap_or_default()))
         }
@@ -232,13 +234,14 @@ fn polls(
             ),
             "look at its log; clusters keep what they have meanwhile",
         ),
-    });
-    Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+
+    use client::{Client, Credentials, Endpoint};
 
     use super::{Grade, clock, plain_http};
 
@@ -261,8 +264,13 @@ mod tests {
 
     #[test]
     fn plain_http_is_for_this_machine() {
-        assert!(plain_http("http://127.0.0.1:8080").is_none());
-        assert!(plain_http("https://fleet.example.com").is_none());
-        assert!(plain_http("http://fleet.example.com").is_some());
+        let finding = |url: &str| {
+            let endpoint = Endpoint::new(url, Credentials::default(), None).expect("an address");
+            plain_http(&Client::new(endpoint).expect("a client"))
+        };
+        assert!(finding("http://127.0.0.1:8080").is_none());
+        assert!(finding("https://fleet.example.com").is_none());
+        assert!(finding("http://fleet.example.com").is_some());
+        assert!(finding("http://localhost.example.com").is_some());
     }
 }

@@ -4,7 +4,7 @@ use api::{Operation, PatchType, ProblemName, Revisioned};
 use clap::Args;
 use serde_json::Value;
 
-use crate::change::{ChangeFlags, carry_out};
+use crate::change::{ChangeFlags, Outcome, carry_out};
 use crate::complete;
 use crate::document::{differences, normalised, patched, strategic_patch};
 use crate::draft::Draft;
@@ -50,6 +50,10 @@ impl Edit {
             }
             match self.made(session, kind, &base, &text) {
                 Ok(Made::Done) => return Ok(()),
+                Ok(Made::Planned) => {
+                    told_where(session, draft);
+                    return Ok(());
+                }
                 Ok(Made::Overtaken { newer, merged, notes }) => {
                     session.output.note("Somebody else has changed the same field meanwhile.");
                     base = newer;
@@ -88,6 +92,7 @@ impl Edit {
             };
             let stale = match carry_out(session, &vec![operation].into(), &self.change) {
                 Err(Failure::Refused { problem, .. }) if problem.urn == ProblemName::Stale.urn() => problem,
+                Ok(Outcome::Shown) if self.change.plan => return Ok(Made::Planned),
                 other => return other.map(|_| Made::Done),
             };
             let newer = session.client.document(&kind.name, &self.id)?;
@@ -112,6 +117,8 @@ impl Edit {
 enum Made {
     /// It was made, or there was nothing to make.
     Done,
+    /// It was only shown.
+    Planned,
     /// Somebody else changed the same.
     Overtaken {
         /// The document now.
@@ -177,8 +184,12 @@ fn mendable(failure: &Failure) -> bool {
 
 /// Nothing that was written is lost, however it ends.
 fn keep(session: &Session, draft: Draft, failure: Failure) -> Failure {
-    session.output.note(&format!("What you wrote is in {}", draft.keep()));
+    told_where(session, draft);
     failure
+}
+
+fn told_where(session: &Session, draft: Draft) {
+    session.output.note(&format!("What you wrote is in {}", draft.keep()));
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl Export {
         fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
         let mut written = BTreeSet::new();
         for one in found {
-            let id = one.document["id"].as_str().unwrap_or_default();
+            let id = one.id();
             if Path::new(id).file_name().is_none_or(|name| name != id) {
                 return Err(Failure::failed(format!("`{id}` cannot be the name of a file")));
             }

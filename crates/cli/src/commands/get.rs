@@ -99,15 +99,23 @@ impl Get {
                 Asked { selector: self.selector.clone(), filters: filters.collect::<Result<_, _>>()? };
             return Ok((session.list(&kind.name, &asked)?, None));
         }
-        let (mut found, mut missing) = (Vec::new(), None);
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
         for id in &self.ids {
             match session.client.document(&kind.name, id) {
                 Ok(document) => found.push(document),
-                Err(error) if error.is(api::ProblemName::Missing) => missing = Some(error.into()),
+                Err(error) if error.is(api::ProblemName::Missing) => missing.push(error),
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok((found, missing))
+        let failure = match missing.len() {
+            0 => None,
+            1 => missing.pop().map(Failure::from),
+            _ => {
+                let all: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                Some(Failure::failed(all.join("\n       ")))
+            }
+        };
+        Ok((found, failure))
     }
 
     fn shown(&self, kinds: &Kinds, kind: &Kind, found: &[Revisioned]) -> Result<String, Failure> {
@@ -133,15 +141,18 @@ impl Get {
             return Err(Failure::usage("`--watch` shows tables and names"));
         }
         let interval = when::duration(&self.interval).filter(jiff::SignedDuration::is_positive);
-        let interval = interval.ok_or_else(|| Failure::usage("`--interval` must be a time such as 2s"))?;
-        let interval = Duration::try_from(interval).unwrap_or(Duration::from_secs(2));
+        let interval = interval
+            .and_then(|interval| Duration::try_from(interval).ok())
+            .ok_or_else(|| Failure::usage("`--interval` must be a time such as 2s"))?;
         let (first, missing) = self.find(session, kind)?;
         if let Some(missing) = missing {
             return Err(missing);
         }
         session.output.data(&self.shown(session.kinds()?, kind, &first)?)?;
-        let id = |one: &Revisioned| one.document["id"].as_str().unwrap_or_default().to_owned();
-        let mut known: BTreeMap<String, Revisioned> = first.into_iter().map(|one| (id(&one), one)).collect();
+        let by_id = |found: Vec<Revisioned>| -> BTreeMap<String, Revisioned> {
+            found.into_iter().map(|one| (one.id().to_owned(), one)).collect()
+        };
+        let mut known = by_id(first);
         let mut lost = false;
         loop {
             std::thread::sleep(interval);
@@ -160,7 +171,7 @@ impl Get {
                 Err(failure) => return Err(failure),
             };
             lost = false;
-            let now: BTreeMap<String, Revisioned> = found.into_iter().map(|one| (id(&one), one)).collect();
+            let now = by_id(found);
             let gone = known.iter().filter(|(id, _)| !now.contains_key(*id)).map(|(_, one)| (one, true));
             let news = now
                 .iter()
@@ -219,18 +230,17 @@ impl Get {
 }
 
 fn names(kind: &Kind, found: &[Revisioned]) -> Vec<String> {
-    found
-        .iter()
-        .map(|one| format!("{}/{}", kind.name, one.document["id"].as_str().unwrap_or_default()))
-        .collect()
+    found.iter().map(|one| format!("{}/{}", kind.name, one.id())).collect()
 }
 
 /// The columns that are worth reading, by what sort of document it is.
 fn table(kinds: &Kinds, kind: &Kind, found: &[Revisioned], wide: bool) -> Table {
-    match kind.shape.as_str() {
-        "cluster" => clusters(kinds, found, wide),
-        "component" => components(found, wide),
-        _ => definitions(kind, found, wide),
+    if kind.is_cluster() {
+        clusters(kinds, found, wide)
+    } else if kind.is_component() {
+        components(found, wide)
+    } else {
+        definitions(kind, found, wide)
     }
 }
 

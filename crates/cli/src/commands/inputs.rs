@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use clap::{Args, ValueEnum};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::complete;
 use crate::document::brief;
 use crate::failure::Failure;
 use crate::files;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Shape};
 use crate::session::Session;
 use crate::table::Table;
 
@@ -57,26 +57,21 @@ impl Inputs {
         } else {
             session.client.inputs(&self.cluster, &kind.name)?
         };
-        let answer: Value = serde_json::from_str(&text)
-            .map_err(|error| Failure::failed(format!("the answer is not JSON: {error}")))?;
-        let inputs =
-            answer["inputs"].as_array().ok_or_else(|| Failure::failed("the answer has no list `inputs`"))?;
-        if self.output == InputsFormat::Raw {
-            return session.output.exact(&text);
-        }
+        let inputs = read(&text)?;
         session.output.data(&match self.output {
-            InputsFormat::Raw | InputsFormat::Json => format!("{answer:#}"),
-            InputsFormat::Yaml => files::to_yaml(&answer)?,
+            InputsFormat::Raw => return session.output.exact(&text),
+            InputsFormat::Json => format!("{:#}", json!({ "inputs": inputs })),
+            InputsFormat::Yaml => files::to_yaml(&json!({ "inputs": inputs }))?,
             InputsFormat::Name => {
                 inputs.iter().map(|input| brief(&input["id"])).collect::<Vec<_>>().join("\n")
             }
-            InputsFormat::Flux => for_flux(&answer["inputs"]),
+            InputsFormat::Flux => for_flux(&inputs.into()),
             InputsFormat::Table => {
                 if inputs.is_empty() {
                     session.output.note(&format!("{} gets no {}.", self.cluster, kind.name));
                     return Ok(());
                 }
-                table(kind, inputs).text()
+                table(kind, &inputs).text()
             }
         })
     }
@@ -87,6 +82,16 @@ impl Inputs {
         let connection = &session.connection;
         let client = connection.client_of(connection.poll_url.as_deref().unwrap_or(&connection.url))?;
         Ok(client.poll(dns, &kind.path)?)
+    }
+}
+
+/// The list in an answer to a cluster.
+pub(super) fn read(answer: &str) -> Result<Vec<Value>, Failure> {
+    let mut answer: Value = serde_json::from_str(answer)
+        .map_err(|error| Failure::failed(format!("the answer is not JSON: {error}")))?;
+    match answer["inputs"].take() {
+        Value::Array(inputs) => Ok(inputs),
+        _ => Err(Failure::failed("the answer has no list `inputs`")),
     }
 }
 
@@ -106,7 +111,7 @@ fn for_flux(inputs: &Value) -> String {
 
 /// The fields that tell inputs apart; `-o json` has all.
 fn table(kind: &Kind, inputs: &[Value]) -> Table {
-    if kind.shape == "component" {
+    if kind.is_component() {
         let mut table = Table::new(["ID", "ENABLED", "DELIVERY", "TAG", "PATH", "PATCHES"]);
         for input in inputs {
             let enabled = if input["enabled"] == false { "no" } else { "yes" };

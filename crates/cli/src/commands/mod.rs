@@ -25,7 +25,7 @@ pub(crate) mod patch;
 mod targets;
 pub(crate) mod values;
 
-use crate::arguments::{Arguments, Command, Set, SetArguments, Unset, UnsetArguments};
+use crate::arguments::{Arguments, Command, FleetCommand, Set, SetArguments, Unset, UnsetArguments};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -34,45 +34,41 @@ use crate::session::Session;
 pub(crate) fn run(arguments: Arguments, output: &Output) -> Result<(), Failure> {
     let flags = arguments.connection;
     match arguments.command {
-        // Those that need no service, or look at whether there is one.
+        Command::Fleet(command) => on_fleet(command, &Session::open(&flags, output)?),
         Command::Config(config) => config.run(&flags, output),
         Command::Completion(completion) => completion.run(output),
         Command::Man(man) => man.run(output),
         Command::Doctor(doctor::Doctor {}) => doctor::Doctor::run(&flags, output),
-        command => with_session(command, &Session::open(&flags, output)?),
     }
 }
 
-/// Does what a command says that talks to a service.
-fn with_session(command: Command, session: &Session) -> Result<(), Failure> {
+/// Does what a command says that works on a fleet.
+fn on_fleet(command: FleetCommand, session: &Session) -> Result<(), Failure> {
     match command {
-        Command::Get(get) => get.run(session),
-        Command::Describe(describe) => describe.run(session),
-        Command::Create(create) => create.run(session),
-        Command::Patch(patch) => patch.run(session),
-        Command::Edit(edit) => edit.run(session),
-        Command::Delete(delete) => delete.run(session),
-        Command::Assign(assign) => assign.run(session),
-        Command::Unassign(unassign) => unassign.run(session),
-        Command::Set(SetArguments { what: Set::Override(set) }) => set.run(session),
-        Command::Set(SetArguments { what: Set::Patch(set) }) => set.run(session),
-        Command::Unset(UnsetArguments { what: Unset::Override(unset) }) => unset.run(session),
-        Command::Unset(UnsetArguments { what: Unset::Patch(unset) }) => unset.run(session),
-        Command::Enable(enable) => enable.run(session),
-        Command::Disable(disable) => disable.run(session),
-        Command::Decommission(decommission) => decommission.run(session),
-        Command::Forget(forget) => forget.run(session),
-        Command::Apply(apply) => apply.run(session),
-        Command::Diff(diff) => diff.run(session),
-        Command::Export(export) => export.run(session),
-        Command::History(history) => history.run(session),
-        Command::Audit(audit) => audit.run(session),
-        Command::Inputs(inputs) => inputs.run(session),
-        Command::Kinds(kinds) => kinds.run(session),
-        Command::Cluster(cluster) => cluster.run(session),
-        Command::Demo(demo) => demo.run(session),
-        Command::Config(_) | Command::Completion(_) | Command::Man(_) | Command::Doctor(_) => {
-            Err(Failure::usage("this command does not work on a service"))
-        }
+        FleetCommand::Get(get) => get.run(session),
+        FleetCommand::Describe(describe) => describe.run(session),
+        FleetCommand::Create(create) => create.run(session),
+        FleetCommand::Patch(patch) => patch.run(session),
+        FleetCommand::Edit(edit) => edit.run(session),
+        FleetCommand::Delete(delete) => delete.run(session),
+        FleetCommand::Assign(assign) => assign.run(session),
+        FleetCommand::Unassign(unassign) => unassign.run(session),
+        FleetCommand::Set(SetArguments { what: Set::Override(set) }) => set.run(session),
+        FleetCommand::Set(SetArguments { what: Set::Patch(set) }) => set.run(session),
+        FleetCommand::Unset(UnsetArguments { what: Unset::Override(unset) }) => unset.run(session),
+        FleetCommand::Unset(UnsetArguments { what: Unset::Patch(unset) }) => unset.run(session),
+        FleetCommand::Enable(enable) => enable.run(session),
+        FleetCommand::Disable(disable) => disable.run(session),
+        FleetCommand::Decommission(decommission) => decommission.run(session),
+        FleetCommand::Forget(forget) => forget.run(session),
+        FleetCommand::Apply(apply) => apply.run(session),
+        FleetCommand::Diff(diff) => diff.run(session),
+        FleetCommand::Export(export) => export.run(session),
+        FleetCommand::History(history) => history.run(session),
+        FleetCommand::Audit(audit) => audit.run(session),
+        FleetCommand::Inputs(inputs) => inputs.run(session),
+        FleetCommand::Kinds(kinds) => kinds.run(session),
+        FleetCommand::Cluster(cluster) => cluster.run(session),
+        FleetCommand::Demo(demo) => demo.run(session),
     }
 }

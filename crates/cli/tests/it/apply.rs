@@ -27,6 +27,36 @@ fn created_changed_and_unchanged_are_told_apart_and_are_one_revision() {
     snapshot!(text);
 }
 
+/// The service names the first thousand of them only.
+#[test]
+fn of_very_many_none_is_called_unchanged_that_was_changed() {
+    let world = World::new();
+    let many =
+        (0..1_002).fold(SAME.to_owned(), |text, number| text + &format!("---\nkind: ns\nid: n-{number}\n"));
+    let run = world.desk.piped("apply -f - --yes", &many).expect(0);
+    let unchanged: Vec<&str> = run.stdout.lines().filter(|line| line.ends_with(" unchanged")).collect();
+    assert_eq!(unchanged, ["namespaces/team-b unchanged"]);
+    assert_eq!(run.stdout.lines().filter(|line| line.ends_with(" created")).count(), 1_000);
+    assert!(run.stdout.contains("\nand 2 more\n"), "{}", run.stdout);
+    let again = world.desk.piped("apply -f - --plan -o json", &many).expect(0);
+    assert_eq!(again.json()["changed"], 0);
+}
+
+/// What is there already is no reason to agree to another plan.
+#[test]
+fn a_plan_of_nothing_is_a_plan_like_others() {
+    let world = World::new();
+    world.desk.file("same.yaml", SAME);
+    let plan = world.frs("apply -f same.yaml --plan -o json").expect(0).json();
+    assert_eq!((&plan["changed"], &plan["removals"]["inputs"]), (&json!(0), &json!(0)));
+    world.frs("apply -f same.yaml --expect 000011112222").expect(3);
+    let name = plan["plan"].as_str().expect("a name");
+    world.frs(&format!("apply -f same.yaml --expect {name}")).expect(0);
+    let shown = world.frs("apply -f same.yaml --plan").expect(0);
+    assert_eq!((shown.stdout.trim(), shown.stderr.trim()), ("Nothing would change.", ""));
+    assert_eq!(world.service.head(), 1);
+}
+
 #[test]
 fn a_document_becomes_what_the_file_says() {
     let world = World::new();

@@ -46,6 +46,16 @@ fn what_is_taken_away_is_deleted_by_flux() {
     snapshot!(text);
 }
 
+/// One of the three has it disabled: Flux has nothing to delete there, though its answer becomes another.
+#[test]
+fn what_flux_deletes_is_counted_without_what_is_off_already() {
+    let world = World::new();
+    let run = world.frs("unassign component podinfo -l region --plan").expect(0);
+    let told = run.to_string();
+    assert!(told.contains("Flux will delete 2 inputs on 2 clusters"), "{told}");
+    assert!(told.contains("platform_components/podinfo on 2 clusters: east, west (removed)"), "{told}");
+}
+
 #[test]
 fn a_component_is_turned_off_and_on() {
     let world = World::new();

@@ -72,23 +72,50 @@ fn contexts_come_from_the_configuration() {
     assert_eq!(offered(&desk, "frs --context h"), ["home"]);
 }
 
+/// What a shell prints that runs this script, with the command line on its PATH.
+fn printed(world: &World, shell: &str, script: &str) -> String {
+    let path = std::env::var("PATH").expect("a path");
+    let folder = Path::new(FRS).parent().expect("a folder").display();
+    let output = world
+        .desk
+        .command(shell)
+        .args(["-c", script])
+        .env("PATH", format!("{folder}:{path}"))
+        .env("TERM", "dumb")
+        .output()
+        .unwrap_or_else(|error| panic!("{shell}, which `make tools` installs: {error}"));
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{shell}: {stdout}{stderr}");
+    stdout.into_owned()
+}
+
 #[test]
 fn a_real_bash_completes() {
-    let world = World::new();
     let script = r#"
         source <(frs completion bash)
         COMP_WORDS=(frs get clusters ea) COMP_CWORD=3 COMP_TYPE=9
         _clap_complete_frs frs ea clusters
         printf '%s\n' "${COMPREPLY[@]}"
     "#;
-    let path = std::env::var("PATH").expect("a path");
-    let folder = Path::new(FRS).parent().expect("a folder").display();
-    let mut bash = world.desk.command("bash");
-    let output = bash.args(["-c", script]).env("PATH", format!("{folder}:{path}")).output().expect("bash");
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "east\n",
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert_eq!(printed(&World::new(), "bash", script), "east\n");
+}
+
+#[test]
+fn a_real_fish_completes() {
+    let script = "frs completion fish | source; complete -C 'frs get clusters ea'";
+    assert_eq!(printed(&World::new(), "fish", script), "east\n");
+}
+
+/// zsh completes only where somebody types: in a terminal of its own, with a tab.
+#[test]
+fn a_real_zsh_completes() {
+    let script = r#"
+        zmodload zsh/zpty
+        zpty typed zsh -f -i
+        zpty -w typed 'autoload -Uz compinit && compinit -u -D && source <(frs completion zsh)'
+        zpty -w typed $'frs get clusters ea\t-o name > completed; exit'
+        while zpty -r typed line; do :; done
+        cat completed
+    "#;
+    assert_eq!(printed(&World::new(), "zsh", script), "clusters/east\n");
 }

@@ -61,6 +61,8 @@ fn no_service_or_a_wrong_address_says_what_to_do() {
             "get clusters --url 127.0.0.1:8080",
             "get clusters --url https://fleet.example.com?x=y",
             "get clusters --context home --ca-file nowhere.pem",
+            "get clusters --url https://127.0.0.1:1 --ca-file ca.pem",
+            "doctor --url https://127.0.0.1:1 --ca-file ca.pem",
         ]),
         empty.with("FLUX_API_CONTEXT", "work").transcript(&["get clusters"]),
     ];

@@ -42,6 +42,20 @@ fn lists_and_maps_can_be_edited_too() {
 }
 
 #[test]
+fn what_was_only_planned_is_kept_to_be_applied_later() {
+    let world = with_editor("sed -i 's/node_count: 3/node_count: 5/' \"$1\"\n");
+    let run = world.frs("edit cluster east --plan").expect(0);
+    let [draft] = &*drafts(&world.desk) else { panic!("one draft") };
+    assert!(
+        run.stderr.contains(&format!("What you wrote is in {}", world.desk.path(draft).display())),
+        "{run}"
+    );
+    assert_eq!(world.document("/clusters/east")["node_count"], 3);
+    world.frs(&format!("apply -f {draft} --yes")).expect(0);
+    assert_eq!(world.document("/clusters/east")["node_count"], 5);
+}
+
+#[test]
 fn without_a_change_nothing_is_sent() {
     let told = ["true\n", ": > \"$1\"\n", "sed -i '1i # a comment' \"$1\"\n"].map(|editor| {
         let world = with_editor(editor);

@@ -78,6 +78,9 @@ fn what_is_there_is_shown_and_what_is_missing_is_said() {
     snapshot!(world.harmless(&[
         "get clusters east west",
         "get clusters east nobody",
+        "get clusters nobody east nothing",
+        "get clusters/east clusters/west -o name",
+        "get cluster ..",
         "get clusters east nobody -o json",
         "get cluster nobody",
         "get namespace modern",

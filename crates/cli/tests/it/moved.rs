@@ -152,6 +152,6 @@ fn so_does_a_gateway_that_answers_for_the_service() {
 #[test]
 fn so_does_a_service_that_does_not_know_itself() {
     let unknown = r#"{"type": "urn:flux-resourceset:unavailable", "title": "The service cannot answer now", "status": 503,
-        "detail": "whether this change was made is not known: read the document again before you repeat it"}"#;
+        "detail": "whether this change was made is not known: read the document again before you repeat it", "outcome_unknown": true}"#;
     snapshot!(answered("503 Service Unavailable", unknown));
 }

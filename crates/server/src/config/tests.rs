@@ -69,7 +69,7 @@ fn all_mistakes_are_reported_at_once_with_their_variables() {
             "STORE_BACKEND is `mysql`; it must be `sqlite` or `memory`",
             "GUARD_CLUSTERS is `-1`; it must be a whole number: the guard can be raised, not switched off",
             "LISTEN_ADDR is `8080`; it must be an address and a port, as `127.0.0.1:8080`, `0.0.0.0:8080` or `[::]:8080`",
-            "MAX_STALENESS is `soon`; it must be a time like `60s`, `500ms`, `5m` or `1h`, or `unlimited`",
+            "MAX_STALENESS is `soon`; it must be a time like `60s`, `2500ms`, `5m` or `1h`, or `unlimited`",
             "LOG_FORMAT is `xml`; it must be `text` or `json`",
             "AUTH_TOKEN is not set: set it, or AUTH_TOKEN_FILE, to a secret of your own, or AUTH_TOKEN=off to let nobody poll with a token",
         ]

@@ -49,7 +49,7 @@ pub(super) fn staleness(text: &str) -> Result<Option<Duration>, String> {
         return Ok(None);
     }
     let wrong =
-        || format!("is `{text}`; it must be a time like `60s`, `500ms`, `5m` or `1h`, or `unlimited`");
+        || format!("is `{text}`; it must be a time like `60s`, `2500ms`, `5m` or `1h`, or `unlimited`");
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| wrong())?;

@@ -122,11 +122,7 @@ impl Table {
     fn finish(self) -> (Router, Vec<Route>) {
         let router = self
             .router
-            .fallback(async || {
-                Refusal::missing(
-                    "there is no such path here; see the documentation for the routes of each mode",
-                )
-            })
+            .fallback(async || Refusal::missing(api::NO_SUCH_PATH))
             .method_not_allowed_fallback(async || {
                 Refusal::new(
                     StatusCode::METHOD_NOT_ALLOWED,

@@ -67,7 +67,7 @@ async fn a_dry_run_tells_what_would_happen_and_does_nothing() {
                     "fields": [{"pointer": "/source/oci_tag", "old": "6.7.0", "new": "6.8.0"}],
                 }],
             },
-            "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": []},
+            "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": [], "groups": []},
             "confirm": null,
         })
     );
@@ -94,6 +94,35 @@ async fn a_dry_run_tells_what_would_happen_and_does_nothing() {
         assert_eq!(answer.problem(), (400, "invalid".to_owned()), "{query}");
     }
     assert_eq!(api.get("/platform_components/podinfo").await.json()["oci_tag"], "6.7.0");
+}
+
+/// The list of single removals is cut; what a client shows of them must not be counted by it.
+#[tokio::test]
+async fn what_goes_from_many_clusters_is_told_once_and_counted_whole() {
+    let ids: Vec<String> = (0..150).map(|n| format!("c{n:03}")).collect();
+    let cluster = |id: &String| {
+        let namespaces =
+            if id.starts_with("c14") { json!([{"id": "a"}, {"id": "b"}]) } else { json!([{"id": "b"}]) };
+        json!({"id": id, "cluster_name": id, "cluster_dns": format!("{id}.example.com"), "environment": "dev", "namespaces": namespaces})
+    };
+    let fleet = json!({
+        "namespaces": [{"id": "a"}, {"id": "b"}],
+        "clusters": ids.iter().map(cluster).collect::<Vec<_>>(),
+    });
+    let api = Api::with(server::config::Mode::Crud, &fleet).await;
+    let empty = json!({"op": "patch", "kind": "clusters", "selector": "environment=dev", "patch_type": "merge", "body": {"namespaces": []}});
+    let plan =
+        api.call("POST", "/batch?dry_run=true", &[], json!({"operations": [empty]})).await.expect(200).json();
+    let removals = &plan["removals"];
+    assert_eq!((&removals["inputs"], &removals["clusters"]), (&json!(160), &json!(150)));
+    assert_eq!(removals["first"].as_array().map(Vec::len), Some(100));
+    assert_eq!(
+        removals["groups"],
+        json!([
+            {"kind": "namespaces", "input": "b", "cause": "removed", "count": 150, "clusters": ids[..100]},
+            {"kind": "namespaces", "input": "a", "cause": "removed", "count": 10, "clusters": ids[140..]},
+        ])
+    );
 }
 
 #[tokio::test]
