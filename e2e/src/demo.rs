@@ -58,11 +58,18 @@ impl Demo {
         say("Kubernetes and Flux run");
         cluster.connect(&Bootstrap::demo(&service, &registry))?;
         say(&format!("{CLUSTER} follows the service"));
-        let releases = records(&record, "platform_components");
-        for release in releases.iter().filter(|release| release["enabled"] != false) {
-            cluster.kube.ready(&Place::flux(Kind::HELM_RELEASE, text(release, "id")))?;
+        let mut installed = 0;
+        for reference in records(&record, "platform_components").iter().filter(|one| one["enabled"] != false)
+        {
+            let id = text(reference, "id");
+            let component = records(&seed, "platform_components").iter().find(|one| one["id"] == id);
+            // `publish` has said so of every chart.
+            let is_chart = component.is_some_and(|component| component["delivery"] == "helm");
+            let kind = if is_chart { Kind::HELM_RELEASE } else { Kind::KUSTOMIZATION };
+            cluster.kube.ready(&Place::flux(kind, id))?;
+            installed += 1;
         }
-        say(&format!("all {} components of its record are installed", releases.len()));
+        say(&format!("all {installed} enabled components of its record are installed"));
         Ok(Self { parts, cluster, service, _registry: registry })
     }
 

@@ -99,6 +99,11 @@ impl Service {
         format!("http://{}", self.crud_address)
     }
 
+    /// Where operators ask: host and port.
+    pub fn manage_address(&self) -> &str {
+        &self.crud_address
+    }
+
     fn start_crud(&mut self) -> Result<()> {
         self.crud = Some(self.crud_program.start()?);
         let url = self.manage_url();

@@ -1,4 +1,4 @@
-//! What the command line writes for others: manifests that connect a cluster, inputs that the operator's own command reads.
+//! The command line beside real parts: manifests that connect a cluster, inputs that the operator's own command reads, TLS.
 
 use std::process::Command;
 
@@ -7,6 +7,7 @@ use e2e::checkout::our_command_line;
 use e2e::cluster::{KINDS, Source};
 use e2e::kube::{Kind, Place};
 use e2e::service::{ADMIN_TOKEN, CLUSTER_TOKEN};
+use e2e::tls::Authority;
 use e2e::world::World;
 use serde_json::{Value, json};
 
@@ -15,17 +16,24 @@ use crate::Story;
 pub(crate) const STORIES: &[(&str, Story)] = &[
     ("what_bootstrap_prints_connects_the_cluster", bootstrap),
     ("inputs_are_rendered_without_a_cluster_as_on_it", rendered),
+    ("over_tls_it_trusts_the_ca_that_it_is_given_and_no_other", trusting),
 ];
+
+/// `frs` with a token, asking at an address.
+fn command(world: &World, url: &str, arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new(our_command_line()?);
+    command
+        .args(arguments)
+        .env("FLUX_API_URL", url)
+        .env("FLUX_API_TOKEN", ADMIN_TOKEN)
+        .env("FLUX_CLUSTER_TOKEN", CLUSTER_TOKEN)
+        .env("FLUX_API_CONFIG", world.folder().join("frs.yaml"));
+    Ok(command)
+}
 
 /// What `frs` prints.
 fn frs(world: &World, arguments: &[&str]) -> Result<String> {
-    let output = Command::new(our_command_line()?)
-        .args(arguments)
-        .env("FLUX_API_URL", world.service.manage_url())
-        .env("FLUX_API_TOKEN", ADMIN_TOKEN)
-        .env("FLUX_CLUSTER_TOKEN", CLUSTER_TOKEN)
-        .env("FLUX_API_CONFIG", world.folder().join("frs.yaml"))
-        .output()?;
+    let output = command(world, &world.service.manage_url(), arguments)?.output()?;
     ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
@@ -70,8 +78,53 @@ fn rendered(world: &mut World) -> Result<()> {
         ensure!(!objects.is_empty(), "{kind}: nothing was rendered");
         // Each of them is on the cluster, as the operator there made it of what it polled.
         for object in objects {
-            world.east.kube.run_with(&["get", "-f", "-"], &object.to_string())?;
+            let live = world.east.kube.run_with(&["get", "-o", "json", "-f", "-"], &object.to_string())?;
+            let what = format!("{} {}", object["kind"], object["metadata"]["name"]);
+            is_in(&what, &object, &serde_json::from_str(&live)?)?;
         }
     }
+    Ok(())
+}
+
+/// An error unless everything that one value says is in the other, which may say more.
+fn is_in(place: &str, part: &Value, whole: &Value) -> Result<()> {
+    match (part, whole) {
+        (Value::Object(part), Value::Object(whole)) => part.iter().try_for_each(|(name, value)| {
+            is_in(&format!("{place}/{name}"), value, whole.get(name).unwrap_or(&Value::Null))
+        }),
+        (Value::Array(part), Value::Array(whole)) if part.len() == whole.len() => part
+            .iter()
+            .zip(whole)
+            .enumerate()
+            .try_for_each(|(number, (part, whole))| is_in(&format!("{place}/{number}"), part, whole)),
+        _ => {
+            ensure!(part == whole, "{place} is {part} when it is rendered, and {whole} on the cluster");
+            Ok(())
+        }
+    }
+}
+
+fn trusting(world: &mut World) -> Result<()> {
+    let front = world.authority.front(world.service.manage_address().parse()?)?;
+    let url = format!("https://{front}");
+    let arguments = ["get", "cluster", "east", "-o", "name"];
+
+    let output = command(world, &url, &arguments)?.output()?;
+    let told = String::from_utf8(output.stderr)?;
+    ensure!(
+        output.status.code() == Some(1) && output.stdout.is_empty() && told.contains("certificate"),
+        "{told}"
+    );
+
+    let ca = world.folder().join("ca.crt");
+    world.authority.write(&ca)?;
+    let output = command(world, &url, &arguments)?.env("FLUX_API_CA_FILE", &ca).output()?;
+    let told = String::from_utf8(output.stderr)?;
+    ensure!(output.status.success() && output.stdout == b"clusters/east\n", "{told}{:?}", output.stdout);
+
+    let another = world.folder().join("another-ca.crt");
+    Authority::new()?.write(&another)?;
+    let output = command(world, &url, &arguments)?.env("FLUX_API_CA_FILE", &another).output()?;
+    ensure!(output.status.code() == Some(1) && output.stdout.is_empty(), "it trusts anybody");
     Ok(())
 }
