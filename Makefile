@@ -14,7 +14,7 @@ help: ## show this help
 run: ## start the product with the demo fleet: http://127.0.0.1:8080 to manage it, :8081 for clusters to poll
 	@scripts/run
 
-run-clean: ## forget the demo: its database and its tokens
+run-clean: ## forget what run keeps: the database, the tokens, the context
 	@scripts/run --clean
 
 install: ## install the command line, as flux-resourceset-cli and frs, where cargo installs things
@@ -62,7 +62,7 @@ docs: ## build the book (docs/book), check its links, and the API documentation 
 	$(passed)
 
 tools: ## install what test needs, in a cache outside the clone
-	@scripts/install-tools clippy rustfmt cargo-deny mdbook strace shellcheck curl > /dev/null
+	@scripts/install-tools clippy rustfmt cargo-deny mdbook strace shellcheck curl zsh fish > /dev/null
 
 ##@ The demo: a cluster that follows the service (in kind if Docker, kind and kubectl are there; else as plain processes, built once in 25 minutes)
 
