@@ -22,9 +22,10 @@ install: ## install the command line, as flux-resourceset-cli and frs, where car
 
 test: tools fmt-check shell clippy unit deny docs ## everything that has to pass before a commit
 
+# Always the whole workspace: another selection of packages has other features of what they depend on, and all of that is compiled again.
 # The loop is no part of `test`: it needs the parts, and has a target of its own.
-unit: ## run the tests of all crates but e2e
-	PROGRAMS_ARE_BUILT=1 cargo test --workspace --exclude e2e --locked
+unit: ## run the tests of all crates
+	PROGRAMS_ARE_BUILT=1 cargo test --workspace --locked
 	$(passed)
 
 fmt: ## format the code
@@ -43,8 +44,9 @@ fmt-check: ## check the format
 	cargo fmt --all --check
 	$(passed)
 
-clippy: ## lint, warnings are errors (of e2e: a part of e2e)
-	cargo clippy --workspace --exclude e2e --all-targets --locked -- -D warnings
+clippy: ## lint, warnings are errors
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --test stories --locked -- -D warnings
 	$(passed)
 
 shell: ## check the scripts
@@ -57,7 +59,7 @@ deny: ## check licenses, sources and banned dependencies
 
 docs: ## build the book (docs/book), check its links, and the API documentation (target/doc)
 	scripts/tool mdbook build docs
-	cargo test --workspace --exclude e2e --test links --locked
+	cargo test --workspace --test links --locked
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --exclude e2e --locked
 	$(passed)
 
@@ -78,9 +80,8 @@ demo-clean: ## end it, and remove all of it
 ##@ The real loop: Kubernetes, the Flux Operator, our service (the first time builds them, about 25 minutes)
 
 e2e: e2e-parts ## follow every promise through the real loop (STORIES=changes for a part)
-	cargo clippy -p e2e --all-targets --locked -- -D warnings
-	cargo build -p server -p cli --locked
-	cargo test -p e2e --locked -- $(STORIES)
+	cargo test --workspace --no-run --locked
+	cargo test --workspace --test stories --locked -- $(STORIES)
 	$(passed)
 
 e2e-parts: ## build Kubernetes, the Flux Operator and Flux's controllers, once, in a cache outside the clone

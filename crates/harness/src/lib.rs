@@ -3,6 +3,8 @@
 //!
 //! It is for tests: whatever goes wrong is a panic that shows the log.
 
+#![allow(clippy::missing_panics_doc)]
+
 mod build;
 mod process;
 

@@ -109,13 +109,13 @@ fn a_real_fish_completes() {
 /// zsh completes only where somebody types: in a terminal of its own, with a tab.
 #[test]
 fn a_real_zsh_completes() {
-    let script = r#"
+    let script = r"
         zmodload zsh/zpty
         zpty typed zsh -f -i
         zpty -w typed 'autoload -Uz compinit && compinit -u -D && source <(frs completion zsh)'
         zpty -w typed $'frs get clusters ea\t-o name > completed; exit'
         while zpty -r typed line; do :; done
         cat completed
-    "#;
+    ";
     assert_eq!(printed(&World::new(), "zsh", script), "clusters/east\n");
 }
