@@ -39,12 +39,15 @@ pub struct PlannedDocument {
     pub id: String,
     /// What would happen to it.
     pub change: Change,
-    /// What it is, if it is to be another; absent when there is too much to tell.
+    /// Of one that changes, the fields that become different, as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// What it would be, if it is to be; absent when there is too much to tell.
+    /// Of one that changes, the fields that become different, as they would be; of a new one, all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
+    /// Whether these two are missing because there is too much to tell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untold: bool,
 }
 
 /// What the clusters see of a change.
@@ -125,7 +128,8 @@ pub struct Removals {
     pub decommissioned: Vec<String>,
     /// The first of the inputs, cluster by cluster.
     pub first: Vec<Removal>,
-    /// The same on several clusters once, counted over all of them; so many of these that what is missing are rare ones.
+    /// The same on several clusters once, counted over all of them; those first that take data with them, then those on most clusters, and
+    /// those of decommissioned clusters last. There are so many of these that only of very many some are missing.
     pub groups: Vec<RemovalGroup>,
 }
 
@@ -153,6 +157,8 @@ pub struct RemovalGroup {
     pub input: String,
     /// Why, as for a single one.
     pub cause: String,
+    /// `each` if its deletion takes data with it, else `ordinary`.
+    pub guard: String,
     /// From how many clusters.
     pub count: usize,
     /// The first of these.

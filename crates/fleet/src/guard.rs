@@ -62,6 +62,8 @@ pub struct Removal {
     pub cause: Cause,
     /// Whether the request spelt this very reference or cluster.
     pub named: bool,
+    /// How its kind is guarded, before or after.
+    pub guard: GuardClass,
 }
 
 /// Everything that a transaction makes Flux delete.
@@ -156,6 +158,15 @@ impl Removals {
             }
         }
         removals.inputs.sort();
+        // An input goes once, whatever it goes for: a component that is installed in another way while its namespace goes, for example.
+        removals.inputs.dedup_by(|later, first| {
+            (&later.cluster, &later.kind, &later.input) == (&first.cluster, &first.kind, &first.input)
+        });
+        for removal in &mut removals.inputs {
+            let guard = |state: &State| state.kinds().get(removal.kind.as_str()).map(|kind| kind.guard());
+            let is_each = [guard(before), guard(after)].contains(&Some(GuardClass::Each));
+            removal.guard = if is_each { GuardClass::Each } else { GuardClass::Ordinary };
+        }
         removals
     }
 
@@ -197,7 +208,7 @@ impl Removals {
 
     fn push(&mut self, cluster: &Id, kind: &KindName, input: &Id, cause: Cause, named: bool) {
         let (cluster, kind, input) = (cluster.clone(), kind.clone(), input.clone());
-        self.inputs.push(Removal { cluster, kind, input, cause, named });
+        self.inputs.push(Removal { cluster, kind, input, cause, named, guard: GuardClass::Ordinary });
     }
 
     /// Whether nothing is removed.
@@ -218,16 +229,12 @@ impl Removals {
     }
 
     /// How many there are. The inputs of a decommissioned cluster are counted with its decommission.
-    pub(crate) fn tally(&self, before: &State, after: &State) -> Tally {
+    pub(crate) fn tally(&self) -> Tally {
         let mut tally = Tally { decommissions: count(self.decommissions.len()), ..Tally::default() };
         for removal in self.inputs.iter().filter(|removal| removal.cause != Cause::Decommissioned) {
-            let each = |state: &State| {
-                state.kinds().get(removal.kind.as_str()).map(|kind| kind.guard()) == Some(GuardClass::Each)
-            };
-            if each(before) || each(after) {
-                tally.each += 1;
-            } else {
-                tally.ordinary += 1;
+            match removal.guard {
+                GuardClass::Each => tally.each += 1,
+                GuardClass::Ordinary => tally.ordinary += 1,
             }
         }
         tally
@@ -280,7 +287,7 @@ impl Removals {
                 policy.guard_clusters
             ));
         }
-        self.empties_a_kind(before, after).or_else(|| self.exceeds_the_hour(policy, before, after, now))
+        self.empties_a_kind(before, after).or_else(|| self.exceeds_the_hour(policy, before, now))
     }
 
     fn empties_a_kind(&self, before: &State, after: &State) -> Option<String> {
@@ -304,14 +311,8 @@ impl Removals {
         None
     }
 
-    fn exceeds_the_hour(
-        &self,
-        policy: &Policy,
-        before: &State,
-        after: &State,
-        now: Timestamp,
-    ) -> Option<String> {
-        let (spent, here) = (before.spending().within_the_hour_before(now), self.tally(before, after));
+    fn exceeds_the_hour(&self, policy: &Policy, before: &State, now: Timestamp) -> Option<String> {
+        let (spent, here) = (before.spending().within_the_hour_before(now), self.tally());
         let deletions = spent.deletions() + here.deletions();
         if here.deletions() > 0 && deletions > policy.deletions_per_hour {
             return Some(format!(

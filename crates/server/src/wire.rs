@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::{Change, ChangedDocument, Counts, DocumentKey, PlannedDocument, Revision};
 use data_encoding::HEXLOWER;
-use fleet::{Canonical, Cause, InputChange, Key, State, Tally, Timestamp};
+use fleet::{Canonical, Cause, GuardClass, InputChange, Key, State, Tally, Timestamp};
 use ledger::Record;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 /// How many names are told of many.
 const NAMED: usize = 100;
-/// So many bytes of documents, before and after, a plan tells.
+/// So many bytes of fields that become different a plan tells.
 const TOLD_BYTES: usize = 256 * 1024;
 /// How many of the documents that a change changes are told, and of the different things that go.
 const NAMED_DOCUMENTS: usize = 1_000;
@@ -50,19 +50,24 @@ pub(crate) fn removals(removals: &fleet::Removals) -> api::Removals {
     }
 }
 
-/// Those on most clusters first: if there are too many groups to tell, the small ones are left out.
+/// The same on several clusters once. If there are too many to tell, what is cut off is what matters least.
 fn removal_groups(removals: &[fleet::Removal]) -> Vec<api::RemovalGroup> {
     let mut groups: BTreeMap<_, Vec<&fleet::Id>> = BTreeMap::new();
-    for fleet::Removal { cluster, kind, input, cause, .. } in removals {
-        groups.entry((kind, input, *cause)).or_default().push(cluster);
+    for fleet::Removal { cluster, kind, input, cause, guard, .. } in removals {
+        groups.entry((kind, input, *cause, *guard)).or_default().push(cluster);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|(_, clusters)| Reverse(clusters.len()));
-    let group = |((kind, input, why), clusters): ((&fleet::KindName, &fleet::Id, Cause), Vec<&fleet::Id>)| {
+    groups.sort_by_key(|((_, _, cause, guard), clusters)| {
+        // Decommissioned clusters have been named already. What takes data with it is to be seen whatever else goes.
+        (*cause == Cause::Decommissioned, *guard != GuardClass::Each, Reverse(clusters.len()))
+    });
+    let group = |((kind, input, why, guard), clusters): (_, Vec<&fleet::Id>)| {
+        let (kind, input): (&fleet::KindName, &fleet::Id) = (kind, input);
         api::RemovalGroup {
             kind: kind.to_string(),
             input: input.to_string(),
             cause: cause(why).to_owned(),
+            guard: GuardClass::as_str(guard).to_owned(),
             count: clusters.len(),
             clusters: names(clusters.into_iter()),
         }
@@ -126,35 +131,49 @@ pub(crate) fn changed(changed: &[(Key, bool)]) -> Vec<ChangedDocument> {
     changed.iter().take(NAMED_DOCUMENTS).map(document).collect()
 }
 
-fn body(state: &State, key: &Key) -> Option<Canonical> {
-    state.body(key.kind.as_str(), key.id.as_str()).map(|(body, _)| body)
+/// A document as JSON, field by field.
+fn fields(body: &Canonical) -> Map<String, Value> {
+    serde_json::from_str(body.as_str()).unwrap_or_default()
 }
 
-/// The first of the documents that a change would change, with what they are and would be as long as that is not too much.
+/// The first of the documents that a change would change, with the fields that become different as long as that is not too much.
 pub(crate) fn planned(before: &State, changes: &[fleet::Change]) -> Vec<PlannedDocument> {
     let mut left = TOLD_BYTES;
     let document = |change: &fleet::Change| {
-        let happens = match (before.document_revision(change.key()), change.after()) {
+        let key = change.key();
+        let was = before.body(key.kind.as_str(), key.id.as_str()).map(|(body, _)| body);
+        let happens = match (&was, change.after()) {
             (_, None) => Change::Removed,
             (None, Some(_)) => Change::Added,
             (Some(_), Some(_)) => Change::Changed,
         };
-        let told = body(before, change.key()).filter(|_| happens == Change::Changed);
-        let bytes = told.as_ref().map_or(0, |was| was.as_str().len())
-            + change.after().map_or(0, |after| after.as_str().len());
-        let fits = bytes <= left;
-        left -= if fits { bytes } else { 0 };
-        let value = |body: &Canonical| serde_json::from_str(body.as_str()).ok().filter(|_| fits);
+        // The record of a decommission is nobody's document.
+        let is_record = key.kind.as_str() == fleet::DECOMMISSIONED;
+        let mut old = was.filter(|_| happens == Change::Changed && !is_record).map(|was| fields(&was));
+        let mut new = change.after().filter(|_| !is_record).map(fields);
+        if let (Some(old), Some(new)) = (&mut old, &mut new) {
+            let same: Vec<String> = old
+                .iter()
+                .filter(|(name, value)| new.get(*name) == Some(*value))
+                .map(|(name, _)| name.clone())
+                .collect();
+            for name in same {
+                old.remove(&name);
+                new.remove(&name);
+            }
+        }
+        let told = [old, new].map(|side| side.map(Value::Object));
+        let bytes: usize = told.iter().flatten().map(|side| side.to_string().len()).sum();
+        let untold = bytes > left;
+        left -= if untold { 0 } else { bytes };
+        let [before, after] = told.map(|side| side.filter(|_| !untold));
         PlannedDocument {
-            kind: change.key().kind.to_string(),
-            id: change.key().id.to_string(),
+            kind: key.kind.to_string(),
+            id: key.id.to_string(),
             change: happens,
-            before: told.as_ref().and_then(value),
-            // The record of a decommission is nobody's document.
-            after: change
-                .after()
-                .filter(|_| change.key().kind.as_str() != fleet::DECOMMISSIONED)
-                .and_then(value),
+            before,
+            after,
+            untold,
         }
     };
     changes.iter().take(NAMED_DOCUMENTS).map(document).collect()

@@ -81,7 +81,7 @@ pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result
         Some(false) => Some("what would be removed is not what was confirmed".to_owned()),
         None => removals.need_confirmation(policy, state, &outcome.next, origin.time),
     };
-    let mut tally = removals.tally(state, &outcome.next);
+    let mut tally = removals.tally();
     tally.confirmed = confirmed == Some(true) && !removals.is_empty();
 
     let (next, commit) = if outcome.changes.is_empty() {

@@ -46,12 +46,22 @@ impl Shape {
 }
 
 /// How the guard counts the removal of an input of this kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum GuardClass {
     /// Against the few deletions an hour: its removal takes data with it.
     Each,
     /// Against the many removals an hour.
     Ordinary,
+}
+
+impl GuardClass {
+    /// As `GET /kinds` tells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Each => "each",
+            Self::Ordinary => "ordinary",
+        }
+    }
 }
 
 /// A property that a kind's schema declares, and what an input shows when neither reference nor definition set it.

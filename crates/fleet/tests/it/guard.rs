@@ -397,6 +397,25 @@ fn a_namespace_called_like_a_redelivered_component_is_not_removed() {
     assert_eq!(gone, ["dev-1/platform_components/grafana", "prod-1/platform_components/grafana"]);
 }
 
+/// Its namespace goes, and it is installed in another way: it went twice, in the counts and in the digest.
+#[test]
+fn a_component_that_goes_for_two_reasons_goes_once() {
+    let mut fleet = Fleet::small();
+    fleet.accept(vec![
+        create("namespaces", json!({"id": "policies"})),
+        assign("dev-1", "namespaces", "policies", json!(null)),
+    ]);
+    let operations = vec![
+        strategic("platform_components", "policies", json!({"delivery": "helm"})),
+        unassign("dev-1", "namespaces", "policies"),
+    ];
+    let gone = removed(&mut fleet, operations);
+    assert_eq!(
+        gone.iter().filter(|(what, ..)| what == "dev-1/platform_components/policies").collect::<Vec<_>>(),
+        [&("dev-1/platform_components/policies".to_owned(), Cause::Redelivered, false)]
+    );
+}
+
 #[test]
 fn an_hour_that_is_full_for_one_sort_of_removal_is_not_full_for_the_other() {
     let mut fleet = wide(&["a"], 9, 9);

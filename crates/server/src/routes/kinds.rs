@@ -1,7 +1,7 @@
 //! The kinds in force, with their schemas.
 
 use axum::routing::MethodFilter;
-use fleet::{GuardClass, Kind};
+use fleet::Kind;
 
 use super::Table;
 use super::answer::json_of;
@@ -15,16 +15,12 @@ pub(super) fn routes(table: &mut Table) {
 }
 
 fn told(kind: &Kind) -> api::Kind {
-    let guard = match kind.guard() {
-        GuardClass::Each => "each",
-        GuardClass::Ordinary => "ordinary",
-    };
     api::Kind {
         name: kind.name().as_str().to_owned(),
         path: kind.path().to_string(),
         singular: kind.singular().to_string(),
         shape: kind.shape().as_str().to_owned(),
-        guard: guard.to_owned(),
+        guard: kind.guard().as_str().to_owned(),
         description: kind.file()["metadata"]["description"].as_str().map(ToOwned::to_owned),
         query_parameters: kind
             .query_parameters()

@@ -48,7 +48,6 @@ async fn a_dry_run_tells_what_would_happen_and_does_nothing() {
         api.call("PATCH", "/platform_components/podinfo?dry_run=true", &[], patch.clone()).await.expect(200);
     let digest = plan.json()["digest"].clone();
     assert_eq!(digest.as_str().map(str::len), Some(64));
-    let tagged = |tag: &str| json!({"component_path": "podinfo", "id": "podinfo", "oci_tag": tag, "oci_url": "https://stefanprodan.github.io/podinfo"});
     assert_eq!(
         plan.json(),
         json!({
@@ -57,7 +56,7 @@ async fn a_dry_run_tells_what_would_happen_and_does_nothing() {
             "changed": 1,
             "documents": [{
                 "kind": "platform_components", "id": "podinfo", "change": "changed",
-                "before": tagged("6.7.0"), "after": tagged("6.8.0"),
+                "before": {"oci_tag": "6.7.0"}, "after": {"oci_tag": "6.8.0"},
             }],
             "effects": {
                 "clusters": 2,
@@ -119,8 +118,8 @@ async fn what_goes_from_many_clusters_is_told_once_and_counted_whole() {
     assert_eq!(
         removals["groups"],
         json!([
-            {"kind": "namespaces", "input": "b", "cause": "removed", "count": 150, "clusters": ids[..100]},
-            {"kind": "namespaces", "input": "a", "cause": "removed", "count": 10, "clusters": ids[140..]},
+            {"kind": "namespaces", "input": "b", "cause": "removed", "guard": "each", "count": 150, "clusters": ids[..100]},
+            {"kind": "namespaces", "input": "a", "cause": "removed", "guard": "each", "count": 10, "clusters": ids[140..]},
         ])
     );
 }
