@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     apply, assign, audit, cluster, config, create, delete, demo, describe, diff, doctor, edit, enable,
@@ -40,22 +40,54 @@ pub(crate) struct Arguments {
 const NAMING: [&str; 10] =
     ["get", "describe", "create", "patch", "edit", "delete", "rm", "assign", "unassign", "history"];
 
+/// The places of the words that are neither flags nor their values: the command first, then its own arguments.
+pub(crate) fn positions(words: &[OsString]) -> Vec<usize> {
+    let root = Arguments::command();
+    let mut command = &root;
+    let mut found = Vec::new();
+    let mut place = 1;
+    while let Some(word) = words.get(place) {
+        let text = word.to_string_lossy();
+        if let Some(flag) = text.strip_prefix('-').filter(|flag| !flag.is_empty()) {
+            let known = |known: &&clap::Arg| match flag.strip_prefix('-') {
+                Some(long) => known.get_long() == Some(long),
+                None => flag.chars().eq(known.get_short()),
+            };
+            let mut flags = root.get_arguments().chain(command.get_arguments());
+            // The value of `--flag=value` and `-fvalue` is in the same word.
+            let takes_next = flags.find(known).is_some_and(|flag| flag.get_action().takes_values());
+            place += usize::from(takes_next);
+        } else {
+            if found.is_empty() {
+                command = root.find_subcommand(&*text).unwrap_or(&root);
+            }
+            found.push(place);
+        }
+        place += 1;
+    }
+    found
+}
+
 /// The words of a command line, with `KIND/ID` as `KIND ID`; of several of the same kind, the kind once.
 pub(crate) fn with_names_apart(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
-    let Some(command) = words.iter().position(|word| NAMING.iter().any(|name| word == name)) else {
+    let positions = positions(&words);
+    let [command, names @ ..] = &*positions else { return words };
+    let Some(first) = names.first().filter(|_| NAMING.iter().any(|name| words[*command] == *name)) else {
         return words;
     };
     let split = |word: &OsString| {
         let (kind, id) = word.to_str()?.split_once('/')?;
-        let is_name = !kind.is_empty() && !id.is_empty() && !kind.starts_with('-') && !id.contains('/');
+        let is_name = !kind.is_empty() && !id.is_empty() && !id.contains('/');
         is_name.then(|| (kind.to_owned(), id.to_owned()))
     };
-    let first = command + 1;
-    let Some((kind, _)) = words.get(first).and_then(split) else { return words };
-    let names = words[first..].iter().map_while(split).take_while(|(other, _)| *other == kind);
-    let ids: Vec<OsString> = names.map(|(_, id)| id.into()).collect();
-    words.splice(first..first + ids.len(), std::iter::once(kind.into()).chain(ids));
+    let Some((kind, _)) = split(&words[*first]) else { return words };
+    for name in names {
+        if let Some((_, id)) = split(&words[*name]).filter(|(other, _)| *other == kind) {
+            words[*name] = id.into();
+        }
+    }
+    words.insert(*first, kind.into());
     words
 }
 
@@ -146,7 +178,17 @@ mod tests {
             apart("frs --context home patch ns/a --set b=c/d"),
             "frs --context home patch ns a --set b=c/d"
         );
+        assert_eq!(apart("frs delete --plan ns/a ns/b"), "frs delete --plan ns a b");
+        assert_eq!(apart("frs get -o name clusters/x"), "frs get -o name clusters x");
+        assert_eq!(apart("frs patch --set a=b clusters/x"), "frs patch --set a=b clusters x");
+        assert_eq!(apart("frs unassign --cluster X ns/sandbox"), "frs unassign --cluster X ns sandbox");
+        assert_eq!(
+            apart("frs --context get get -ojson clusters/x"),
+            "frs --context get get -ojson clusters x"
+        );
         for line in [
+            "frs set override history component_path=apps/history",
+            "frs inputs get ns/x",
             "frs get clusters east",
             "frs get",
             "frs apply -f a/b",

@@ -1,11 +1,12 @@
 //! What a shell offers when a name is half typed. Names come from the service that environment and configuration choose; if it does not
 //! answer, nothing is offered.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use client::Client;
 
+use crate::arguments::positions;
 use crate::connection::{ConnectionFlags, environment};
 use crate::kinds::{Kind, Kinds};
 use crate::settings::Settings;
@@ -74,9 +75,10 @@ pub(crate) fn components() -> ArgValueCompleter {
 /// Names of documents of whichever kind is named on the line before.
 pub(crate) fn documents() -> ArgValueCompleter {
     let named = |kinds: &Kinds| {
-        let line = line();
-        let mut words = line.iter().skip(1).filter(|word| !word.starts_with('-'));
-        words.find_map(|word| kinds.find(word).ok().map(|kind| kind.name.clone()))
+        let line: Vec<OsString> = line().into_iter().map(Into::into).collect();
+        // The first argument of the command.
+        let word = line.get(*positions(&line).get(1)?)?;
+        kinds.find(&word.to_string_lossy()).ok().map(|kind| kind.name.clone())
     };
     ArgValueCompleter::new(move |typed: &OsStr| {
         ids(typed, |kinds| named(kinds).and_then(|name| kinds.iter().find(|kind| kind.name == name)))

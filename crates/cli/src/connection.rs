@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use api::ProblemName;
 use clap::Args;
 use client::{Client, Credentials, Endpoint, Error, Token};
 
@@ -64,7 +65,7 @@ pub(crate) struct Certificates {
 
 impl Certificates {
     fn read(file: &Path) -> Result<Self, Failure> {
-        Ok(Self { file: file.to_owned(), pem: read(file)? })
+        Ok(Self { file: file.to_owned(), pem: read(file, "the CA file")? })
     }
 }
 
@@ -200,6 +201,17 @@ impl Connection {
         self.made(Client::new(self.endpoint(url)?))
     }
 
+    /// What the service lets a token do; nothing if it does not know the token.
+    pub(crate) fn role_of(&self, token: &Token) -> Result<Option<String>, Failure> {
+        let credentials = Credentials { token: Some(token.clone()), write_token: None };
+        let asking = Self { credentials, ..self.clone() };
+        match asking.client()?.whoami() {
+            Ok(whoami) => Ok(Some(whoami.role)),
+            Err(error) if error.is(ProblemName::Unauthorised) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn made(&self, client: Result<Client, Error>) -> Result<Client, Failure> {
         client.map_err(|error| match &self.ca {
             Some(ca) => Failure::with_next(
@@ -235,14 +247,14 @@ fn credentials_of(environment: Environment) -> (Credentials, &'static str) {
     (credentials, from)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+fn read(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
     std::fs::read(path)
-        .map_err(|error| Failure::failed(format!("{} cannot be read: {error}", path.display())))
+        .map_err(|error| Failure::failed(format!("{what} {} cannot be read: {error}", path.display())))
 }
 
 /// The token in a file: its one line.
 pub(crate) fn token_of_file(path: &Path) -> Result<Token, Failure> {
-    let text = String::from_utf8(read(path)?).unwrap_or_default();
+    let text = String::from_utf8(read(path, "the token file")?).unwrap_or_default();
     let text = text.trim();
     if text.is_empty() || text.contains(|character: char| character.is_whitespace() || character.is_control())
     {

@@ -56,6 +56,11 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 
 /// A file itself or stdin, or the YAML and JSON files in a folder and below, sorted. What begins with a dot is not looked at.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    files_below(path, &mut Vec::new())
+}
+
+/// `above` are the folders that lead here: a link must not lead back into one of them.
+fn files_below(path: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     if path.as_os_str() == "-" {
         return Ok(vec![path.to_owned()]);
     }
@@ -63,6 +68,11 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !kind.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
+    let folder = path.canonicalize().map_err(|error| unreadable(path, &error))?;
+    if above.contains(&folder) {
+        return Err(Failure::failed(format!("{} leads back to {}", path.display(), folder.display())));
+    }
+    above.push(folder);
     let mut all = Vec::new();
     for entry in fs::read_dir(path).map_err(|error| unreadable(path, &error))? {
         let inner = entry.map_err(|error| unreadable(path, &error))?.path();
@@ -71,9 +81,10 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
             .extension()
             .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known));
         if !hidden && (known || inner.is_dir()) {
-            all.extend(files(&inner)?);
+            all.extend(files_below(&inner, above)?);
         }
     }
+    above.pop();
     all.sort();
     Ok(all)
 }
@@ -147,7 +158,10 @@ fn documents(source: &str, text: &str, kinds: &Kinds) -> Result<Vec<Found>, Fail
         let kind = taken_kind(&mut fields, kinds, &source)?
             .ok_or_else(|| wrong("a document must say what it is: `kind: cluster`, for example"))?;
         let id = fields.get("id").and_then(Value::as_str).map(ToOwned::to_owned);
-        let id = id.ok_or_else(|| wrong("a document must have an `id`, which is a text"))?;
+        let id = id.filter(|id| !matches!(id.as_str(), "" | "." | ".."));
+        let id = id.ok_or_else(|| {
+            wrong("a document must have an `id`, a text that begins with a letter or a digit")
+        })?;
         found.push(Found { kind: kind.name.clone(), id, document: fields.into(), source });
     }
     Ok(found)
@@ -289,7 +303,8 @@ mod tests {
         );
         assert_eq!(
             read("kind: namespace\n"),
-            Err("f.yaml: a document must have an `id`, which is a text".to_owned())
+            Err("f.yaml: a document must have an `id`, a text that begins with a letter or a digit"
+                .to_owned())
         );
         assert_eq!(
             read("kind: ns\nid: a\n---\n7\n"),

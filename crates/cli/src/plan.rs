@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use api::{Change, Effect, FieldChange, Plan, PlannedDocument};
+use api::{Change, Effect, FieldChange, Plan, PlannedDocument, RemovalGroup};
 
 use crate::document::differences;
 use crate::output::{BOLD, FAINT, GREEN, RED, YELLOW, styled};
@@ -92,20 +92,20 @@ pub(crate) fn text(plan: &Plan) -> String {
 struct Alike<'a> {
     kind: &'a str,
     change: Change,
-    fields: Vec<String>,
+    /// What becomes different; nothing if that was too much to tell.
+    fields: Option<Vec<String>>,
     ids: Vec<String>,
 }
 
 /// The documents, those to which the same happens together, with each field.
 fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: usize) {
     let mut groups: Vec<Alike> = Vec::new();
-    for PlannedDocument { kind, id, change, before, after } in documents {
+    for PlannedDocument { kind, id, change, before, after, untold } in documents {
         let fields = differences(before.as_ref(), after.as_ref());
-        let fields: Vec<String> = fields
-            .iter()
-            .filter(|field| field.place != "/id")
-            .map(|field| difference(&field.place, field.old.as_ref(), field.new.as_ref()))
-            .collect();
+        // A side that has none of the fields is no difference by itself.
+        let fields = fields.iter().filter(|field| !matches!(&*field.place, "" | "/id"));
+        let fields = fields.map(|field| difference(&field.place, field.old.as_ref(), field.new.as_ref()));
+        let fields = (!untold).then(|| fields.collect::<Vec<String>>());
         let alike =
             |group: &&mut Alike| group.kind == kind && group.change == *change && group.fields == fields;
         match groups.iter_mut().find(alike) {
@@ -119,13 +119,21 @@ fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: us
         let (sign, style) = sign(*change);
         let _ =
             writeln!(text, "  {}", styled(style, format_args!("{sign} {kind}/{}", names(ids, ids.len()))));
+        let Some(fields) = fields else {
+            let what = "what changes in it is too much to tell here; plan fewer documents at once to see it";
+            let _ = writeln!(text, "      {}", styled(YELLOW, what));
+            continue;
+        };
         for field in fields.iter().take(FIELDS) {
             let _ = writeln!(text, "      {field}");
         }
         if fields.len() > FIELDS {
-            let more = fields.len() - FIELDS;
-            let _ =
-                writeln!(text, "      {}", styled(FAINT, format_args!("and {} more", count(more, "field"))));
+            let more = count(fields.len() - FIELDS, "field");
+            let _ = writeln!(
+                text,
+                "      {}",
+                styled(FAINT, format_args!("and {more} more; `-o json` has them"))
+            );
         }
     }
     if changed > told {
@@ -176,15 +184,22 @@ fn tell_removals(text: &mut String, plan: &Plan) {
         let _ = write!(head, ", and decommission {}: {which}", count(removals.decommissions, "cluster"));
     }
     let _ = writeln!(text, "{}", styled(RED, head));
+    // What takes data with it is told whatever else goes.
+    let (grave, others): (Vec<&RemovalGroup>, Vec<&RemovalGroup>) =
+        removals.groups.iter().partition(|group| group.guard == "each" && group.cause != "decommissioned");
     let mut told = 0;
-    for group in removals.groups.iter().take(CHANGES) {
+    for group in grave.into_iter().chain(others.into_iter().take(CHANGES)) {
         told += group.count;
         let on = format!("{}: {}", count(group.count, "cluster"), names(&group.clusters, group.count));
         let line = format!("  - {}/{} on {on} ({})", group.kind, group.input, group.cause);
         let _ = writeln!(text, "{}", styled(RED, line));
     }
     if removals.inputs > told {
-        let _ = writeln!(text, "{}", styled(RED, format_args!("    and {} more", removals.inputs - told)));
+        let _ = writeln!(
+            text,
+            "{}",
+            styled(RED, format_args!("    and {} more; `-o json` has their names", removals.inputs - told))
+        );
     }
 }
 
@@ -206,7 +221,7 @@ mod tests {
             ]},
             "removals": {"decommissions": 0, "inputs": 1, "clusters": 1, "decommissioned": [],
                 "first": [{"cluster": "east", "kind": "platform_components", "input": "agent", "cause": "removed", "named": true}],
-                "groups": [{"kind": "platform_components", "input": "agent", "cause": "removed", "count": 1, "clusters": ["east"]}]},
+                "groups": [{"kind": "platform_components", "input": "agent", "cause": "removed", "guard": "ordinary", "count": 1, "clusters": ["east"]}]},
             "confirm": null,
         });
         fill(&mut plan);
@@ -259,7 +274,7 @@ Flux will delete 1 input on 1 cluster
         let text = plain(&plan);
         assert!(
             text.ends_with(
-                "- platform_components/agent on 5000 clusters: east and 4999 more (removed)\n    and 4 more"
+                "- platform_components/agent on 5000 clusters: east and 4999 more (removed)\n    and 4 more; `-o json` has their names"
             ),
             "{text}"
         );
@@ -275,7 +290,39 @@ Flux will delete 1 input on 1 cluster
         });
         let text = plain(&plan);
         assert!(
-            text.ends_with("- platform_components/agent on 1 cluster: east (removed)\n    and 1 more"),
+            text.ends_with("- platform_components/agent on 1 cluster: east (removed)\n    and 1 more; `-o json` has their names"),
+            "{text}"
+        );
+    }
+
+    /// Forty components that go from two clusters hid the one namespace that went with all its data.
+    #[test]
+    fn what_takes_data_with_it_is_never_left_out() {
+        let plan = plan(|plan| {
+            let group = |kind: &str, input: &str, guard: &str, cause: &str| json!({"kind": kind, "input": input, "cause": cause, "guard": guard, "count": 2, "clusters": ["a", "b"]});
+            let mut groups: Vec<Value> = (0..60)
+                .map(|n| group("platform_components", &format!("c{n}"), "ordinary", "removed"))
+                .collect();
+            groups.push(group("namespaces", "payments", "each", "removed"));
+            groups.push(group("namespaces", "of-a-decommissioned-one", "each", "decommissioned"));
+            plan["removals"]["inputs"] = 124.into();
+            plan["removals"]["groups"] = groups.into();
+        });
+        let text = plain(&plan);
+        assert!(text.contains("  - namespaces/payments on 2 clusters: a, b (removed)"), "{text}");
+        assert!(!text.contains("of-a-decommissioned-one"), "{text}");
+        assert!(text.ends_with("    and 42 more; `-o json` has their names"), "{text}");
+    }
+
+    #[test]
+    fn a_document_whose_changes_are_not_told_says_so() {
+        let plan = plan(|plan| {
+            plan["documents"][0] =
+                json!({"kind": "clusters", "id": "east", "change": "changed", "untold": true});
+        });
+        let text = plain(&plan);
+        assert!(
+            text.contains("  ~ clusters/east\n      what changes in it is too much to tell here"),
             "{text}"
         );
     }

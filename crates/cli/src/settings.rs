@@ -84,7 +84,9 @@ impl Settings {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(&text).map_err(|error| {
+        // Without the lines around a mistake: there are tokens in them.
+        let options = serde_saphyr::options! { with_snippet: false };
+        serde_saphyr::from_str_with_options(&text, options).map_err(|error| {
             Failure::with_next(
                 format!("{} is not understood: {error}", path.display()),
                 "fix it, or move it away and use `frs config set-context`",

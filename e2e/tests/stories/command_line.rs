@@ -80,7 +80,9 @@ fn rendered(world: &mut World) -> Result<()> {
         for object in objects {
             let live = world.east.kube.run_with(&["get", "-o", "json", "-f", "-"], &object.to_string())?;
             let what = format!("{} {}", object["kind"], object["metadata"]["name"]);
-            is_in(&what, &object, &serde_json::from_str(&live)?)?;
+            // What comes from a file, kubectl answers as a list.
+            let live: Value = serde_json::from_str(&live)?;
+            is_in(&what, &object, live["items"].get(0).unwrap_or(&live))?;
         }
     }
     Ok(())

@@ -135,7 +135,20 @@ impl SetContext {
     ) -> Result<(), Failure> {
         let known = settings.context(&self.name).cloned();
         let mut context = known.unwrap_or_else(|| Context { name: self.name.clone(), ..Context::default() });
+        if self.name.trim().is_empty() || flags.token.as_deref().is_some_and(|token| token.trim().is_empty())
+        {
+            return Err(Failure::usage("the name of a context and its token must not be empty"));
+        }
         if let Some(url) = &flags.url {
+            let is_another =
+                !context.url.is_empty() && context.url.trim_end_matches('/') != url.trim_end_matches('/');
+            if is_another {
+                // A token must not go to another service than the one it was given for.
+                context = Context { name: context.name, ..Context::default() };
+                output.warn(
+                    "it had another address: the tokens, CA file and poll address of that one are forgotten",
+                );
+            }
             context.url.clone_from(url);
         }
         if context.url.is_empty() {

@@ -1,5 +1,7 @@
 //! `delete` and `decommission`.
 
+use std::collections::BTreeSet;
+
 use api::Operation;
 use clap::Args;
 
@@ -38,6 +40,7 @@ pub(crate) struct Decommission {
 fn delete(session: &Session, kind: &str, ids: Vec<String>, flags: &ChangeFlags) -> Result<(), Failure> {
     let operation =
         |id| Operation::Delete { kind: kind.to_owned(), id: Some(id), selector: None, revision: None };
+    let ids: BTreeSet<String> = ids.into_iter().collect();
     let operations: Vec<Operation> = ids.into_iter().map(operation).collect();
     carry_out(session, &operations.into(), flags).map(drop)
 }
@@ -48,7 +51,7 @@ impl Delete {
         if kind.is_cluster() {
             return Err(Failure::usage(format!(
                 "a cluster is not just deleted, its Flux removes everything from it: `frs decommission {}`",
-                self.ids.join(" ")
+                self.ids.first().map(String::as_str).unwrap_or_default()
             )));
         }
         delete(session, &kind.name, self.ids, &self.change)

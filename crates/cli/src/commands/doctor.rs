@@ -1,5 +1,7 @@
 //! `doctor`: whether this command line and the service understand each other, and what to do if not.
 
+use std::cmp::Ordering;
+
 use api::{Standing, Whoami};
 use clap::Args;
 use client::{Client, Error, Heard};
@@ -69,11 +71,11 @@ impl Doctor {
 }
 
 fn look(connection: &Connection, findings: &mut Vec<Finding>) {
-    findings.push(Finding::well(format!("address   {}, from {}", connection.url, connection.from)));
     let client = match connection.client() {
         Ok(client) => client,
-        Err(failure) => return findings.push(unusable("settings", &failure)),
+        Err(failure) => return findings.push(unusable("address", &failure)),
     };
+    findings.push(Finding::well(format!("address   {}, from {}", connection.url, connection.from)));
     findings.extend(plain_http(&client));
     let Some(Heard { standing, date }) = standing(&client, findings) else { return };
     findings.push(version(&standing));
@@ -89,7 +91,7 @@ fn look(connection: &Connection, findings: &mut Vec<Finding>) {
     findings.extend(clock(date.as_deref(), Timestamp::now()));
     findings.push(token(connection, &client.whoami()));
     if let Some(url) = &connection.poll_url {
-        findings.push(polls(connection, url, &standing));
+        polls(connection, url, &client, findings);
     }
 }
 
@@ -201,20 +203,38 @@ fn token(connection: &Connection, whoami: &Result<Whoami, Error>) -> Finding {
 }
 
 /// The process that clusters ask is another one; it should be where this one is.
-fn polls(connection: &Connection, url: &str, managed: &Standing) -> Finding {
+fn polls(connection: &Connection, url: &str, managing: &Client, findings: &mut Vec<Finding>) {
     let client = match connection.client_of(url) {
         Ok(client) => client,
-        Err(failure) => return unusable("polls", &failure),
+        Err(failure) => return findings.push(unusable("polls", &failure)),
     };
-    let standing = match client.standing() {
-        Ok(heard) => heard.standing,
+    findings.extend(plain_http(&client));
+    // In this order: what is asked later cannot be behind.
+    let heard = client.standing().and_then(|heard| Ok((heard.standing, managing.standing()?.standing)));
+    findings.push(match heard {
+        Ok((standing, managed)) => compared(url, &standing, &managed),
         Err(error) => {
-            return Finding::bad(
-                format!("polls     {error}"),
-                "clusters cannot ask either; they keep what they have",
-            );
+            Finding::bad(format!("polls     {error}"), "clusters cannot ask either; they keep what they have")
         }
+    });
+}
+
+fn compared(url: &str, standing: &Standing, managed: &Standing) -> Finding {
+    let is_another = match standing.revision.cmp(&managed.revision) {
+        Ordering::Less => false,
+        Ordering::Equal => standing.hash != managed.hash,
+        Ordering::Greater => true,
     };
+    if standing.status == "ready" && is_another {
+        return Finding::bad(
+            format!(
+                "polls     {url} has another fleet: it is at revision {}, this one at {}",
+                standing.revision.unwrap_or_default(),
+                managed.revision.unwrap_or_default()
+            ),
+            "the two processes do not have the same database: look at DATABASE_URL of both",
+        );
+    }
     match (standing.status.as_str(), standing.revision) {
         ("ready", revision) if revision >= managed.revision => {
             Finding::well(format!("polls     {url} is ready, at revision {}", revision.unwrap_or_default()))

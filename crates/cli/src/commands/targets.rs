@@ -1,5 +1,7 @@
 //! Which clusters a change of references or patches is for.
 
+use std::collections::BTreeSet;
+
 use api::{Operation, PatchType};
 use clap::Args;
 use serde_json::Value;
@@ -26,7 +28,10 @@ impl Targets {
     pub(crate) fn each<T>(&self, operation: impl Fn(Option<String>, Option<String>) -> T) -> Vec<T> {
         match &self.selector {
             Some(selector) => vec![operation(None, Some(selector.clone()))],
-            None => self.clusters.iter().map(|cluster| operation(Some(cluster.clone()), None)).collect(),
+            None => {
+                let clusters: BTreeSet<&String> = self.clusters.iter().collect();
+                clusters.into_iter().map(|cluster| operation(Some(cluster.clone()), None)).collect()
+            }
         }
     }
 

@@ -58,6 +58,18 @@ fn a_plan_of_nothing_is_a_plan_like_others() {
 }
 
 #[test]
+fn links_that_lead_back_are_said_and_do_not_run_on() {
+    let world = World::new();
+    world.desk.file("loop/a/x.yaml", NEW);
+    for (name, folder) in [("back", "a"), ("again", "b")] {
+        world.desk.file(&format!("loop/{folder}/y.yaml"), CHANGED);
+        std::os::unix::fs::symlink("..", world.desk.path(&format!("loop/{folder}/{name}"))).expect("a link");
+    }
+    let run = world.frs("apply -f loop --yes").expect(1);
+    assert!(run.stderr.contains("leads back to"), "{run}");
+}
+
+#[test]
 fn a_document_becomes_what_the_file_says() {
     let world = World::new();
     world.desk.file("b.yaml", "kind: ns\nid: team-b\n");

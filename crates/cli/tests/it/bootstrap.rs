@@ -1,7 +1,7 @@
 //! `cluster bootstrap`.
 
-use crate::fleet::{ADMIN, READER};
-use crate::frs::World;
+use crate::fleet::{ADMIN, ALICE, READER};
+use crate::frs::{Desk, World};
 use crate::snapshot::snapshot;
 
 const OCI: &str =
@@ -65,6 +65,23 @@ fn what_is_not_said_comes_from_the_context_or_is_warned_of() {
     assert!(known.stdout.contains("INTERNAL_API_URL: https://polls.example.com\n"), "{known}");
     assert_eq!(known.stderr, "");
     snapshot!(unknown.to_string());
+}
+
+/// Whichever way it comes, and whether it is the command line's own or not.
+#[test]
+fn a_token_that_may_manage_the_fleet_is_never_given_to_a_cluster() {
+    let world = World::new();
+    for own in
+        [&[("FLUX_API_TOKEN", ALICE)][..], &[("FLUX_API_TOKEN", ALICE), ("FLUX_API_WRITE_TOKEN", ADMIN)]]
+    {
+        for given in [ALICE, ADMIN] {
+            let desk =
+                own.iter().fold(Desk::at(&world.service.url()), |desk, (name, value)| desk.with(name, value));
+            let run = desk.with("FLUX_CLUSTER_TOKEN", given).frs(OCI).expect(1);
+            assert_eq!(run.stdout, "");
+            assert!(run.stderr.contains("a cluster must not have it"), "{run}");
+        }
+    }
 }
 
 #[test]

@@ -37,6 +37,32 @@ fn contexts_are_set_chosen_shown_and_removed() {
 }
 
 #[test]
+fn a_mistake_in_the_file_is_told_without_the_tokens_beside_it() {
+    let desk = Desk::empty();
+    for text in [
+        "contexts:\n  - name: a\n    token: SECRET\n    bogus: x\n",
+        "contexts:\n  - name: a\n    token: SECRET\n   url: [\n",
+    ] {
+        desk.file(FILE, text);
+        let run = desk.frs("get clusters").expect(1).to_string();
+        assert!(run.contains("is not understood") && !run.contains("SECRET"), "{run}");
+    }
+}
+
+#[test]
+fn a_token_does_not_follow_a_context_to_another_address() {
+    let desk = Desk::empty();
+    desk.frs("config set-context a --url http://127.0.0.1:1 --token SECRET --write-token SECRET").expect(0);
+    desk.frs("config set-context a --url http://127.0.0.1:1/ --current").expect(0);
+    assert!(desk.read(FILE).contains("SECRET"), "it is the same address");
+    let run = desk.frs("config set-context a --url http://127.0.0.1:2").expect(0);
+    assert!(!desk.read(FILE).contains("SECRET"), "{run}");
+    assert!(run.stderr.contains("the tokens, CA file and poll address of that one are forgotten"), "{run}");
+    desk.frs("config set-context '' --url http://127.0.0.1:1").expect(2);
+    desk.frs("config set-context b --url http://127.0.0.1:1 --token ''").expect(2);
+}
+
+#[test]
 fn only_its_owner_may_read_the_file() {
     let desk = Desk::empty();
     let mode = || fs::metadata(desk.path(FILE)).expect("a file").permissions().mode() & 0o777;

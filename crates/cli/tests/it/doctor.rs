@@ -2,7 +2,7 @@
 
 use crate::fleet::{ADMIN, READER, fleet};
 use crate::frs::{Desk, World};
-use crate::proxy::foreign;
+use crate::proxy::{Fate, between, foreign};
 use crate::service::Service;
 use crate::snapshot::snapshot;
 
@@ -35,6 +35,35 @@ fn the_token_is_wrong_or_may_not_or_is_missing() {
     let both = Desk::at(&url).with("FLUX_API_TOKEN", READER).with("FLUX_API_WRITE_TOKEN", ADMIN);
     let well = both.frs("doctor").expect(0).to_string();
     snapshot!(told.into_iter().chain([well]).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn a_process_that_clusters_ask_and_that_has_another_fleet_is_found() {
+    let (here, there) = (Service::start(), Service::start());
+    let desk = Desk::empty();
+    let context = format!("config set-context here --url {} --token {ADMIN} --current", here.url());
+    desk.frs(&format!("{context} --poll-url {}", there.url())).expect(0);
+    // At the same revision, and further on.
+    for number in 0..2 {
+        let run = desk.frs("doctor").expect(1).to_string();
+        assert!(run.contains("has another fleet"), "{run}");
+        Desk::at(&there.url()).frs(&format!("create namespace another-{number} --yes")).expect(0);
+    }
+}
+
+#[test]
+fn the_token_stays_where_it_belongs_when_it_is_not_needed() {
+    let service = Service::start();
+    let (sender, seen) = std::sync::mpsc::channel();
+    let url = between(service.address, move |request| {
+        let _ = sender.send((request.word(1).to_owned(), request.header("authorization").is_some()));
+        Fate::Forward
+    });
+    let desk = Desk::empty();
+    let context = format!("config set-context here --url {} --token {ADMIN} --current", service.url());
+    desk.frs(&format!("{context} --poll-url {url}")).expect(0);
+    desk.frs("doctor").expect(0);
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), [("/ready".to_owned(), false)]);
 }
 
 #[test]
