@@ -71,6 +71,10 @@ pub(crate) fn positions(words: &[OsString]) -> Vec<usize> {
 /// The words of a command line, with `KIND/ID` as `KIND ID`; of several of the same kind, the kind once.
 pub(crate) fn with_names_apart(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
+    // Most command lines have no name like that.
+    if !words.iter().skip(1).any(|word| word.as_encoded_bytes().contains(&b'/')) {
+        return words;
+    }
     let positions = positions(&words);
     let [command, names @ ..] = &*positions else { return words };
     let Some(first) = names.first().filter(|_| NAMING.iter().any(|name| words[*command] == *name)) else {

@@ -69,7 +69,8 @@ impl Certificates {
     }
 }
 
-fn same_address(one: &str, other: &str) -> bool {
+/// Whether these are the same address, written with or without a slash at the end.
+pub(crate) fn same_address(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 

@@ -141,26 +141,26 @@ pub(crate) fn planned(before: &State, changes: &[fleet::Change]) -> Vec<PlannedD
     let mut left = TOLD_BYTES;
     let document = |change: &fleet::Change| {
         let key = change.key();
-        let was = before.body(key.kind.as_str(), key.id.as_str()).map(|(body, _)| body);
-        let happens = match (&was, change.after()) {
+        let happens = match (before.document_revision(key), change.after()) {
             (_, None) => Change::Removed,
             (None, Some(_)) => Change::Added,
             (Some(_), Some(_)) => Change::Changed,
         };
         // The record of a decommission is nobody's document.
         let is_record = key.kind.as_str() == fleet::DECOMMISSIONED;
-        let mut old = was.filter(|_| happens == Change::Changed && !is_record).map(|was| fields(&was));
         let mut new = change.after().filter(|_| !is_record).map(fields);
-        if let (Some(old), Some(new)) = (&mut old, &mut new) {
-            let same: Vec<String> = old
-                .iter()
-                .filter(|(name, value)| new.get(*name) == Some(*value))
-                .map(|(name, _)| name.clone())
-                .collect();
-            for name in same {
-                old.remove(&name);
-                new.remove(&name);
-            }
+        let mut old = None;
+        if let Some(new) = new.as_mut().filter(|_| happens == Change::Changed) {
+            let was = before.body(key.kind.as_str(), key.id.as_str()).map(|(body, _)| fields(&body));
+            let mut was = was.unwrap_or_default();
+            new.retain(|name, value| {
+                let same = was.get(name) == Some(value);
+                if same {
+                    was.remove(name);
+                }
+                !same
+            });
+            old = Some(was);
         }
         let told = [old, new].map(|side| side.map(Value::Object));
         let bytes: usize = told.iter().flatten().map(|side| side.to_string().len()).sum();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::complete;
-use crate::connection::{ConnectionFlags, environment};
+use crate::connection::{ConnectionFlags, environment, same_address};
 use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
@@ -140,9 +140,7 @@ impl SetContext {
             return Err(Failure::usage("the name of a context and its token must not be empty"));
         }
         if let Some(url) = &flags.url {
-            let is_another =
-                !context.url.is_empty() && context.url.trim_end_matches('/') != url.trim_end_matches('/');
-            if is_another {
+            if !context.url.is_empty() && !same_address(&context.url, url) {
                 // A token must not go to another service than the one it was given for.
                 context = Context { name: context.name, ..Context::default() };
                 output.warn(
