@@ -66,9 +66,9 @@ docs: ## build the book (docs/book), check its links, and the API documentation 
 tools: ## install what test needs, in a cache outside the clone
 	@scripts/install-tools clippy rustfmt cargo-deny mdbook strace shellcheck curl zsh fish > /dev/null
 
-##@ The demo: a cluster that follows the service (in kind if Docker, kind and kubectl are there; else as plain processes, built once in 25 minutes)
+##@ The demo: a cluster that follows the service
 
-demo: ## start it, and say how to use it (DEMO=kind or DEMO=local to choose)
+demo: ## start it, in kind or (built once in 25 minutes) as plain processes, and say how to use it (DEMO=kind or local)
 	@scripts/demo
 
 cli-demo: ## show on it, with the command line, what the product does (PAUSE=0 without waiting for Enter)

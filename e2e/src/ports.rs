@@ -11,7 +11,7 @@ use anyhow::{Result, ensure};
 const FIRST: u16 = 10_000;
 const RANGE: u16 = 20_000;
 
-/// So many free ports of the loopback, all different, and none that this process was given before.
+/// As many free ports as asked for of the loopback, all different, and none that this process was given before.
 pub fn free<const COUNT: usize>() -> Result<[u16; COUNT]> {
     static TRIED: AtomicU16 = AtomicU16::new(0);
     let start = u16::try_from(process::id() % u32::from(RANGE))?;

@@ -3,6 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The shape of clusters.
+pub const CLUSTER: &str = "cluster";
+/// The shape of components.
+pub const COMPONENT: &str = "component";
+/// How the guard sees what takes data with it.
+pub const EACH: &str = "each";
+/// What kinds themselves are called where the name of a kind stands.
+pub const KINDS: &str = "kinds";
+
 /// A kind, as `GET /kinds` tells it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Kind {

@@ -2,6 +2,7 @@
 //! know how anything is decided, stored or sent.
 
 mod batch;
+mod decommissioned;
 mod kind;
 mod list;
 mod plan;
@@ -12,13 +13,14 @@ mod strict;
 mod whoami;
 
 pub use batch::{BatchAnswer, ChangedDocument, Operation, PatchType};
-pub use kind::Kind;
+pub use decommissioned::{DECOMMISSIONED, Decommissioned};
+pub use kind::{CLUSTER, COMPONENT, EACH, KINDS, Kind};
 pub use list::Revisioned;
 pub use plan::{
     Change, Effect, Effects, FieldChange, Plan, PlannedDocument, Removal, RemovalGroup, Removals, Totals,
 };
 pub use problem::{NO_SUCH_PATH, Problem, ProblemName, Violation};
 pub use revision::{Counts, DocumentChange, DocumentKey, DocumentVersion, Revision, RevisionDetail};
-pub use standing::{Decommissioned, GuardLimits, Standing};
+pub use standing::{CRUD, GuardLimits, READY, Standing, WRITER_FAILED};
 pub use strict::Strict;
-pub use whoami::Whoami;
+pub use whoami::{ADMIN, Whoami};

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::{DECOMMISSIONED, EACH};
+
 /// The answer to a dry run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Plan {
@@ -129,7 +131,7 @@ pub struct Removals {
     /// The first of the inputs, cluster by cluster.
     pub first: Vec<Removal>,
     /// The same on several clusters once, counted over all of them; those first that take data with them, then those on most clusters, and
-    /// those of decommissioned clusters last. There are so many of these that only of very many some are missing.
+    /// those of decommissioned clusters last. At most 1,000 are listed; the counts above are of all of them.
     pub groups: Vec<RemovalGroup>,
 }
 
@@ -163,6 +165,18 @@ pub struct RemovalGroup {
     pub count: usize,
     /// The first of these.
     pub clusters: Vec<String>,
+}
+
+impl RemovalGroup {
+    /// Whether its deletion takes data with it.
+    pub fn takes_data(&self) -> bool {
+        self.guard == EACH
+    }
+
+    /// Whether it goes because its clusters are decommissioned.
+    pub fn is_decommission(&self) -> bool {
+        self.cause == DECOMMISSIONED
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The audit log.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -46,6 +48,12 @@ pub struct DocumentKey {
     pub kind: String,
     /// Its id.
     pub id: String,
+}
+
+impl fmt::Display for DocumentKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.kind, self.id)
+    }
 }
 
 /// A commit with what it changed.

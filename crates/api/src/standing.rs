@@ -2,6 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The status of a process that answers polls.
+pub const READY: &str = "ready";
+/// The mode of a process that the fleet is managed with.
+pub const CRUD: &str = "crud";
+/// What is said of a writer that has ended for good.
+pub const WRITER_FAILED: &str = "failed";
+
 /// What `GET /ready` tells, whether it is ready or not.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Standing {
@@ -27,6 +34,23 @@ pub struct Standing {
     pub guard: GuardLimits,
 }
 
+impl Standing {
+    /// Whether polls are answered.
+    pub fn is_ready(&self) -> bool {
+        self.status == READY
+    }
+
+    /// Whether the fleet is managed there.
+    pub fn is_crud(&self) -> bool {
+        self.mode == CRUD
+    }
+
+    /// Whether it makes no change any more.
+    pub fn has_failed_writer(&self) -> bool {
+        self.writer.as_deref() == Some(WRITER_FAILED)
+    }
+}
+
 /// From where on the guard asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GuardLimits {
@@ -36,17 +60,4 @@ pub struct GuardLimits {
     pub deletions_per_hour: u32,
     /// Other removals.
     pub removals_per_hour: u32,
-}
-
-/// The record of a decommissioned cluster.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Decommissioned {
-    /// The DNS name whose polls are answered with an empty list.
-    pub dns: String,
-    /// What the cluster was called.
-    pub id: String,
-    /// The revision that decommissioned it.
-    pub revision: u64,
-    /// Which of the clusters of that name it was.
-    pub uid: String,
 }

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The role that may do everything.
+pub const ADMIN: &str = "admin";
+
 /// Whom a credential stands for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Whoami {
@@ -9,4 +12,11 @@ pub struct Whoami {
     pub actor: String,
     /// What they may do: `fleet-reader` or `admin`.
     pub role: String,
+}
+
+impl Whoami {
+    /// Whether they may change the fleet.
+    pub fn is_admin(&self) -> bool {
+        self.role == ADMIN
+    }
 }

@@ -6,6 +6,8 @@ use crate::output::Output;
 
 /// Whether the answer is yes. Anything else is no, and so is the end of the input.
 pub(crate) fn confirm(output: &Output, question: &str) -> bool {
+    // What was typed before the question is no answer to it. Where this is no terminal, there is nothing to forget.
+    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
     output.prompt(&format!("{question} [y/N]"));
     matches!(line(output).to_lowercase().as_str(), "y" | "yes")
 }

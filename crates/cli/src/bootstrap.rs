@@ -5,7 +5,7 @@ use client::Token;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::files::to_yaml;
+use crate::output;
 
 const IDENTITY: &str = include_str!("../../../cluster/bootstrap/identity/cluster-identity.yaml");
 const TOKEN: &str = include_str!("../../../cluster/bootstrap/identity/api-token.yaml");
@@ -85,7 +85,7 @@ pub(crate) fn manifests(of: &Particulars) -> Result<String, Failure> {
     token["stringData"]["token"] = of.token.as_ref().map_or(PLACEHOLDER, Token::reveal).into();
     all.push(token);
     all.extend(sync(of)?);
-    let texts = all.iter().map(to_yaml).collect::<Result<Vec<_>, _>>()?;
+    let texts = all.iter().map(output::yaml).collect::<Result<Vec<_>, _>>()?;
     Ok(texts.join("---\n"))
 }
 
@@ -131,7 +131,7 @@ fn flux_instance(of: &Particulars, url: &str) -> Result<Value, Failure> {
         let patch = &mut instance["spec"]["kustomize"]["patches"][0]["patch"];
         let mut kustomization = one(patch.as_str().unwrap_or_default())?;
         kustomization["spec"]["components"] = json!(of.components);
-        *patch = to_yaml(&kustomization)?.into();
+        *patch = output::yaml(&kustomization)?.into();
     }
     Ok(instance)
 }

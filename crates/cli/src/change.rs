@@ -9,11 +9,12 @@ use client::{Commitment, Error};
 use serde_json::json;
 
 use crate::ask;
-use crate::failure::Failure;
+use crate::failure::{Failure, LOOK_FIRST};
+use crate::kinds::is_record;
 use crate::plan;
 use crate::session::Session;
 
-/// So often a plan that does the same is carried out again, because others change the fleet all the time.
+/// At most this often a plan that still does the same is tried again: others change the fleet all the time.
 const ATTEMPTS: usize = 20;
 
 /// The flags that every change has.
@@ -34,7 +35,7 @@ pub(crate) struct ChangeFlags {
     pub reason: Option<String>,
     /// How to tell what was changed (with --plan: what would be)
     #[arg(short, long, value_name = "FORMAT")]
-    pub output: Option<Told>,
+    pub output: Option<ChangeFormat>,
 }
 
 impl ChangeFlags {
@@ -46,7 +47,7 @@ impl ChangeFlags {
 
 /// How a result is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Told {
+pub(crate) enum ChangeFormat {
     /// As JSON
     Json,
     /// As kind/id, one a line
@@ -89,6 +90,8 @@ pub(crate) enum Outcome {
 /// Shows the plan of a change, asks, and carries it out.
 pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags) -> Result<Outcome, Failure> {
     let reason = flags.reason.as_deref().map(reason).transpose()?;
+    // Before anything is done: an error afterwards would hide what was done.
+    session.kinds()?;
     let mut shown = session.client.plan(&change.operations).map_err(|error| change.refused(error))?;
     show(session, &shown, flags)?;
     if let Some(expected) = flags.expect.as_deref().filter(|expected| *expected != plan::name(&shown)) {
@@ -120,7 +123,7 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
         if let Error::Unreachable { .. } | Error::Foreign { .. } = error {
             return Err(Failure::with_next(
                 format!("{error}. Whether the change was made is not known"),
-                "`frs audit --limit 3` shows whether it was; look before you do it again",
+                LOOK_FIRST,
             ));
         }
         // The fleet has moved, or with it what Flux would delete.
@@ -128,8 +131,8 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
             return Err(change.refused(error));
         }
         let now = match session.client.plan(&change.operations) {
-            // What was agreed to was shown for the document as it was.
-            Err(error) if error.is(ProblemName::Stale) && flags.is_agreed() => {
+            // What was agreed to was possible, and is not any more.
+            Err(error @ Error::Problem(_)) if flags.is_agreed() => {
                 return Err(Failure::Moved(error.to_string()));
             }
             other => other.map_err(|error| change.refused(error))?,
@@ -139,6 +142,9 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
             show(session, &now, flags)?;
             if flags.is_agreed() {
                 return Err(Failure::Moved("the effects moved since the plan was shown".to_owned()));
+            }
+            if now.changed == 0 {
+                return Ok(Outcome::Shown);
             }
             agree(session, flags)?;
         }
@@ -161,12 +167,12 @@ fn reason(text: &str) -> Result<String, Failure> {
 /// The plan is what was asked for with `--plan`, and else something to look at.
 fn show(session: &Session, plan: &Plan, flags: &ChangeFlags) -> Result<(), Failure> {
     match (flags.plan, flags.output) {
-        (true, Some(Told::Json)) => {
+        (true, Some(ChangeFormat::Json)) => {
             let mut told = json!(plan);
             told["plan"] = plan::name(plan).into();
             session.output.data(&format!("{told:#}"))
         }
-        (true, Some(Told::Name)) => {
+        (true, Some(ChangeFormat::Name)) => {
             let names = plan.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
             tell_names(session, names, plan.changed)
         }
@@ -192,7 +198,7 @@ fn agree(session: &Session, flags: &ChangeFlags) -> Result<(), Failure> {
 }
 
 fn tell_json(session: &Session, flags: &ChangeFlags, value: &serde_json::Value) -> Result<(), Failure> {
-    if flags.output == Some(Told::Json) { session.output.data(&format!("{value:#}")) } else { Ok(()) }
+    if flags.output == Some(ChangeFormat::Json) { session.output.data(&format!("{value:#}")) } else { Ok(()) }
 }
 
 /// Those that the service names; it does not name all of very many.
@@ -209,26 +215,24 @@ fn tell_names(
 
 /// What was changed, a line for each document.
 fn tell(session: &Session, plan: &Plan, answer: &BatchAnswer, flags: &ChangeFlags) -> Result<(), Failure> {
+    let kinds = session.kinds()?;
     let happened = |kind: &str, id: &str, deleted: bool| {
         let planned = plan.documents.iter().find(|document| document.kind == kind && document.id == id);
         match planned.map(|document| document.change) {
-            _ if deleted && plan::is_record(kind) => "forgotten",
-            _ if deleted && kind == "clusters" => "decommissioned",
-            _ if deleted => "deleted",
+            _ if deleted => kinds.deletion(kind),
             Some(Happens::Added) => "created",
             _ => "changed",
         }
     };
     match flags.output {
-        Some(Told::Json) => return tell_json(session, flags, &json!(answer)),
-        Some(Told::Name) => {
+        Some(ChangeFormat::Json) => return tell_json(session, flags, &json!(answer)),
+        Some(ChangeFormat::Name) => {
             let names = answer.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
             return tell_names(session, names, answer.changed);
         }
         None => {}
     }
-    let documents =
-        answer.documents.iter().filter(|document| document.deleted || !plan::is_record(&document.kind));
+    let documents = answer.documents.iter().filter(|document| document.deleted || !is_record(&document.kind));
     let mut lines: Vec<String> = documents
         .map(|document| {
             let what = happened(&document.kind, &document.id, document.deleted);
@@ -238,7 +242,8 @@ fn tell(session: &Session, plan: &Plan, answer: &BatchAnswer, flags: &ChangeFlag
     if answer.changed > answer.documents.len() {
         lines.push(format!("and {} more", answer.changed - answer.documents.len()));
     }
-    session.output.data(&lines.join("\n"))?;
+    let told = session.output.data(&lines.join("\n"));
+    // Even if that cannot be written: it was done.
     session.output.note(&format!("Revision {}.", answer.revision));
-    Ok(())
+    told
 }

@@ -3,12 +3,14 @@
 
 use std::ffi::{OsStr, OsString};
 
+use clap::CommandFactory;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use client::Client;
 
-use crate::arguments::positions;
+use crate::arguments::Arguments;
 use crate::connection::{ConnectionFlags, environment};
 use crate::kinds::{Kind, Kinds};
+use crate::names::positions;
 use crate::settings::Settings;
 
 fn starting_with(typed: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
@@ -17,15 +19,16 @@ fn starting_with(typed: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> 
 }
 
 /// The words of the line so far, which the shell hands over.
-fn line() -> Vec<String> {
-    std::env::args().skip_while(|word| word != "--").skip(1).collect()
+fn line() -> Vec<OsString> {
+    std::env::args_os().skip_while(|word| word != "--").skip(1).collect()
 }
 
 /// What the line so far says about the service.
-fn flags(line: &[String]) -> ConnectionFlags {
+fn flags(line: &[OsString]) -> ConnectionFlags {
+    let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
     let value_of = |flag: &str| {
         line.iter().enumerate().find_map(|(position, word)| match word.strip_prefix(flag)? {
-            "" => line.get(position + 1).cloned(),
+            "" => line.get(position + 1).map(ToString::to_string),
             rest => rest.strip_prefix('=').map(ToOwned::to_owned),
         })
     };
@@ -75,9 +78,9 @@ pub(crate) fn components() -> ArgValueCompleter {
 /// Names of documents of whichever kind is named on the line before.
 pub(crate) fn documents() -> ArgValueCompleter {
     let named = |kinds: &Kinds| {
-        let line: Vec<OsString> = line().into_iter().map(Into::into).collect();
+        let line = line();
         // The first argument of the command.
-        let word = line.get(*positions(&line).get(1)?)?;
+        let word = line.get(*positions(&Arguments::command(), &line).get(1)?)?;
         kinds.find(&word.to_string_lossy()).ok().map(|kind| kind.name.clone())
     };
     ArgValueCompleter::new(move |typed: &OsStr| {
@@ -100,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_completion_asks_where_the_command_would() {
-        let line = |text: &str| flags(&text.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>());
+        let line = |text: &str| flags(&text.split(' ').map(Into::into).collect::<Vec<_>>());
         let found = line("frs --context=home --token t get --ca-file ca.pem clusters --config c.yaml e");
         assert_eq!((found.context.as_deref(), found.token.as_deref()), (Some("home"), Some("t")));
         assert_eq!((found.ca_file, found.config), (Some("ca.pem".into()), Some("c.yaml".into())));

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use api::ProblemName;
+use api::{ProblemName, Whoami};
 use clap::Args;
 use client::{Client, Credentials, Endpoint, Error, Token};
 
@@ -202,12 +202,12 @@ impl Connection {
         self.made(Client::new(self.endpoint(url)?))
     }
 
-    /// What the service lets a token do; nothing if it does not know the token.
-    pub(crate) fn role_of(&self, token: &Token) -> Result<Option<String>, Failure> {
+    /// Whom a token stands for; nobody if the service does not know it.
+    pub(crate) fn owner_of(&self, token: &Token) -> Result<Option<Whoami>, Failure> {
         let credentials = Credentials { token: Some(token.clone()), write_token: None };
         let asking = Self { credentials, ..self.clone() };
         match asking.client()?.whoami() {
-            Ok(whoami) => Ok(Some(whoami.role)),
+            Ok(whoami) => Ok(Some(whoami)),
             Err(error) if error.is(ProblemName::Unauthorised) => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -31,14 +31,18 @@ impl Draft {
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         &self.file
     }
 
-    /// Puts another text into it.
-    pub(crate) fn replace(&self, text: &str) -> Result<(), Failure> {
-        std::fs::write(&self.file, text)
-            .map_err(|error| Failure::failed(format!("{}: {error}", self.file.display())))
+    /// Puts another text into it, all of it or nothing: what was written is not lost if there is no room.
+    pub(crate) fn replace(&self, text: String) -> Result<String, Failure> {
+        let failed = |error: std::io::Error| Failure::failed(format!("{}: {error}", self.file.display()));
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        let mut new = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+        new.write_all(text.as_bytes()).map_err(failed)?;
+        new.persist(&self.file).map_err(|error| failed(error.error))?;
+        Ok(text)
     }
 
     /// Opens the editor, and returns what is in the file when it is closed.

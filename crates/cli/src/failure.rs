@@ -7,6 +7,9 @@ use client::Error;
 
 use crate::output::{BOLD, Output, RED, styled};
 
+/// What to do when nobody knows whether a change was made.
+pub(crate) const LOOK_FIRST: &str = "`frs audit --limit 3` shows whether it was; look before you do it again";
+
 /// Everything but success.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -54,13 +57,18 @@ impl Failure {
         Self::Usage(what.into())
     }
 
+    /// Whether whoever was reading has stopped: `| head`.
+    pub(crate) fn is_unread(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+
     /// 1 for what failed or differs, 2 for a wrong command line, 3 if the effects moved since the plan.
     pub(crate) fn code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
             Self::Moved(_) => ExitCode::from(3),
             // `frs get clusters | head` is no failure.
-            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            unread if unread.is_unread() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         }
     }
@@ -89,7 +97,7 @@ impl Failure {
     pub(crate) fn tell(&self, output: &Output) {
         match self {
             Self::Shown => return,
-            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return,
+            unread if unread.is_unread() => return,
             Self::Declined => return output.note("Nothing was changed."),
             _ => {}
         }
@@ -131,12 +139,14 @@ fn refused(problem: &Problem, sources: &[String]) -> (String, Vec<String>) {
         }
     };
     let is = |name: ProblemName| problem.urn == name.urn();
-    let next = if is(ProblemName::Unauthorised) {
+    let next = if is(ProblemName::TooLarge) && !sources.is_empty() {
+        "apply it in parts: first the folders of what clusters refer to, then those of clusters, a part of them at a time"
+    } else if is(ProblemName::Unauthorised) {
         "set FLUX_API_TOKEN, or choose a context with the right token (`frs config get-contexts`); `frs doctor` shows which one is used"
     } else if is(ProblemName::Forbidden) {
         "use a token with the role that it needs: FLUX_API_WRITE_TOKEN, or `frs config set-context`; `frs doctor` shows whom the service takes you for"
     } else if problem.outcome_unknown {
-        "`frs audit --limit 3` shows whether it was; look before you do it again"
+        LOOK_FIRST
     } else if is(ProblemName::Unavailable) {
         "try again in a few seconds; `frs doctor` shows how the service is"
     } else if problem.detail == api::NO_SUCH_PATH {

@@ -1,14 +1,17 @@
 //! Documents in files: YAML or JSON, one or many in each, each with its `kind` beside its fields. What `export` writes, `apply` reads.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use api::Strict;
 use serde_json::{Map, Value};
+use walkdir::{DirEntry, WalkDir};
 
 use crate::failure::Failure;
 use crate::kinds::{Kind, Kinds, Shape};
+use crate::output;
 
 /// A document from a file.
 #[derive(Clone, Debug)]
@@ -50,52 +53,46 @@ pub(crate) fn read(paths: &[PathBuf], kinds: &Kinds) -> Result<Vec<Found>, Failu
     Ok(found)
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("{} cannot be read: {error}", path.display()))
+/// Why a folder cannot be gone through.
+fn unreadable(asked: &Path, error: &walkdir::Error) -> Failure {
+    let path = error.path().unwrap_or(asked).display().to_string();
+    Failure::failed(match (error.loop_ancestor(), error.io_error()) {
+        (Some(above), _) => format!("{path} leads back to {}", above.display()),
+        (None, Some(error)) => format!("{path} cannot be read: {error}"),
+        (None, None) => error.to_string(),
+    })
 }
 
-/// A file itself or stdin, or the YAML and JSON files in a folder and below, sorted. What begins with a dot is not looked at.
+/// A file itself or stdin, or the YAML and JSON files in a folder and below, sorted. What begins with a dot is not looked at; a link that
+/// leads back to a folder above it is an error.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    files_below(path, &mut Vec::new())
-}
-
-/// `above` are the folders that lead here: a link must not lead back into one of them.
-fn files_below(path: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
-    if path.as_os_str() == "-" {
+    if path.as_os_str() == "-" || path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
-    let kind = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-    if !kind.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let folder = path.canonicalize().map_err(|error| unreadable(path, &error))?;
-    if above.contains(&folder) {
-        return Err(Failure::failed(format!("{} leads back to {}", path.display(), folder.display())));
-    }
-    above.push(folder);
+    let known = |path: &Path| {
+        path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
+    };
+    let hidden = |entry: &DirEntry| entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
     let mut all = Vec::new();
-    for entry in fs::read_dir(path).map_err(|error| unreadable(path, &error))? {
-        let inner = entry.map_err(|error| unreadable(path, &error))?.path();
-        let hidden = inner.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        let known = inner
-            .extension()
-            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known));
-        if !hidden && (known || inner.is_dir()) {
-            all.extend(files_below(&inner, above)?);
+    for entry in WalkDir::new(path).follow_links(true).into_iter().filter_entry(|entry| !hidden(entry)) {
+        let entry = entry.map_err(|error| unreadable(path, &error))?;
+        // Whatever is named on the command line is read, even if it is no plain file.
+        if !entry.file_type().is_dir() && (entry.depth() == 0 || known(entry.path())) {
+            all.push(entry.into_path());
         }
     }
-    above.pop();
     all.sort();
     Ok(all)
 }
 
+/// What is wrong with a file, without the library's advice to programmers.
+pub(crate) fn mistake(error: &dyn Display) -> String {
+    error.to_string().replace(", set DuplicateKeyPolicy in Options if acceptable", "")
+}
+
 /// The values in a text as they stand: JSON if it begins like JSON, else YAML.
 fn parsed(source: &str, text: &str) -> Result<Vec<Value>, Failure> {
-    let wrong = |error: &dyn std::fmt::Display| {
-        // Advice of the library to programmers is not for whoever wrote the file.
-        let told = error.to_string().replace(", set DuplicateKeyPolicy in Options if acceptable", "");
-        Failure::failed(format!("{source}: {told}"))
-    };
+    let wrong = |error: &dyn Display| Failure::failed(format!("{source}: {}", mistake(error)));
     if text.trim_start().starts_with(['{', '[']) {
         // JSON by its own rules first: YAML has others for duplicate keys and control characters.
         let read = serde_json::Deserializer::from_str(text)
@@ -230,7 +227,7 @@ pub(crate) fn yaml(kind: &Kind, document: &Value) -> Result<String, Failure> {
     let mut text = String::new();
     for name in first {
         if let Some(value) = whole.get(name) {
-            text.push_str(&to_yaml(&Map::from_iter([(name.to_owned(), value.clone())]))?);
+            text.push_str(&output::yaml(&Map::from_iter([(name.to_owned(), value.clone())]))?);
         }
     }
     let rest: Map<String, Value> = whole
@@ -241,15 +238,9 @@ pub(crate) fn yaml(kind: &Kind, document: &Value) -> Result<String, Failure> {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     if !rest.is_empty() {
-        text.push_str(&to_yaml(&rest)?);
+        text.push_str(&output::yaml(&rest)?);
     }
     Ok(text)
-}
-
-/// Any value as YAML.
-pub(crate) fn to_yaml(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_saphyr::to_string(value)
-        .map_err(|error| Failure::failed(format!("it cannot be written as YAML: {error}")))
 }
 
 #[cfg(test)]

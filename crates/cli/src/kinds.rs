@@ -27,17 +27,26 @@ impl Kinds {
 
     /// The kind of clusters.
     pub(crate) fn clusters(&self) -> Result<&Kind, Failure> {
-        self.of_shape("cluster")
+        self.of_shape(api::CLUSTER)
     }
 
     /// The kind of components.
     pub(crate) fn components(&self) -> Result<&Kind, Failure> {
-        self.of_shape("component")
+        self.of_shape(api::COMPONENT)
     }
 
     /// The kinds that clusters refer to.
     pub(crate) fn referable(&self) -> impl Iterator<Item = &Kind> {
         self.0.iter().filter(|kind| !kind.is_cluster())
+    }
+
+    /// What it is called when a document of this kind goes.
+    pub(crate) fn deletion(&self, kind: &str) -> &'static str {
+        match self.0.iter().find(|known| known.name == kind) {
+            None if is_record(kind) => "forgotten",
+            Some(kind) if kind.is_cluster() => "decommissioned",
+            _ => "deleted",
+        }
     }
 
     fn of_shape(&self, shape: &str) -> Result<&Kind, Failure> {
@@ -80,6 +89,16 @@ impl Kinds {
     }
 }
 
+/// Whether these are the records of decommissioned clusters, which are documents of no kind.
+pub(crate) fn is_record(kind: &str) -> bool {
+    kind == api::DECOMMISSIONED
+}
+
+/// Whether somebody means these records, who means no kind: their name or the beginning of it.
+pub(crate) fn means_records(typed: &str) -> bool {
+    typed.len() > 2 && api::DECOMMISSIONED.starts_with(&typed.to_lowercase())
+}
+
 fn listed(kinds: &[&Kind]) -> String {
     kinds.iter().map(|kind| &*kind.name).collect::<Vec<_>>().join(", ")
 }
@@ -100,11 +119,11 @@ pub(crate) trait Shape {
 
 impl Shape for Kind {
     fn is_cluster(&self) -> bool {
-        self.shape == "cluster"
+        self.shape == api::CLUSTER
     }
 
     fn is_component(&self) -> bool {
-        self.shape == "component"
+        self.shape == api::COMPONENT
     }
 
     fn property(&self, name: &str) -> Option<&Value> {

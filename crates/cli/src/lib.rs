@@ -1,5 +1,5 @@
-//! The command line. It talks to the service over HTTP and knows nothing else of it: kinds, fields and rules are what the service says
-//! they are, so a newer service needs no newer command line.
+//! The command line. It talks to the service over HTTP, and leaves all rules to it. Which kinds there are and what fields they have, the
+//! service says; of clusters and components it knows the fields that its tables and commands are about.
 //!
 //! Data goes to stdout, everything else to stderr. Exit codes are those of `Failure::code`.
 
@@ -18,10 +18,12 @@ mod draft;
 mod failure;
 mod files;
 mod kinds;
+mod names;
 mod output;
 mod plan;
 #[cfg(test)]
 mod reference;
+mod references;
 mod session;
 mod settings;
 mod table;
@@ -30,7 +32,7 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use arguments::Arguments;
 use output::Output;
@@ -38,8 +40,10 @@ use output::Output;
 /// Everything from the arguments to the exit code.
 pub fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
-    let arguments = Arguments::parse_from(arguments::with_names_apart(std::env::args_os()));
     let output = Output::new();
+    let command = Arguments::command().color(output.colours());
+    let matches = command.get_matches_from(names::apart(Arguments::command, std::env::args_os()));
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match commands::run(arguments, &output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -3,8 +3,11 @@
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 
+use anstream::stream::{AsLockedWrite, RawStream};
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
+use serde::Serialize;
 
 use crate::failure::Failure;
 
@@ -39,6 +42,29 @@ pub(crate) enum Format {
     Name,
 }
 
+impl Format {
+    /// The formats that programs read; nothing for those that people read.
+    pub(crate) fn encoded(self, value: &impl Serialize) -> Option<Result<String, Failure>> {
+        match self {
+            Self::Json => Some(json(value)),
+            Self::Yaml => Some(yaml(value)),
+            Self::Table | Self::Wide | Self::Name => None,
+        }
+    }
+}
+
+/// A value as JSON, on lines.
+pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::failed(format!("it cannot be written as JSON: {error}")))
+}
+
+/// A value as YAML.
+pub(crate) fn yaml(value: &impl Serialize) -> Result<String, Failure> {
+    serde_saphyr::to_string(value)
+        .map_err(|error| Failure::failed(format!("it cannot be written as YAML: {error}")))
+}
+
 /// One of the streams.
 struct Stream {
     writer: Box<dyn Write>,
@@ -46,6 +72,13 @@ struct Stream {
 }
 
 impl Stream {
+    fn new(raw: impl RawStream + AsLockedWrite + 'static) -> Self {
+        let is_terminal = raw.is_terminal();
+        // What the environment says counts on a terminal only: nothing can force colours into a file.
+        let choice = if is_terminal { AutoStream::choice(&raw) } else { ColorChoice::Never };
+        Self { writer: Box::new(AutoStream::new(raw, choice)), is_terminal }
+    }
+
     fn write(&mut self, text: &str) -> std::io::Result<()> {
         // Who reads a file wants it to the byte; a terminal does what it reads.
         let text = if self.is_terminal { harmless(text) } else { text.to_owned() };
@@ -76,11 +109,11 @@ fn harmless(text: &str) -> String {
     safe
 }
 
-/// How long the style is that a text begins with: `ESC [ digits and semicolons m`.
+/// How long the style of ours is that a text begins with. No other is let through: there are some that hide what follows.
 fn style_length(text: &str) -> Option<usize> {
-    let inner = text.strip_prefix("\u{1b}[")?;
-    let end = inner.find(|character: char| !character.is_ascii_digit() && character != ';')?;
-    inner[end..].starts_with('m').then_some(2 + end + 1)
+    let ours = [RED, GREEN, YELLOW, BOLD, FAINT];
+    let mut known = ours.iter().flat_map(|style| [format!("{style}"), format!("{style:#}")]);
+    known.find(|known| text.starts_with(known.as_str())).map(|known| known.len())
 }
 
 /// Both streams.
@@ -100,16 +133,16 @@ impl Output {
     /// Those of this process.
     pub(crate) fn new() -> Self {
         Self {
-            stdout: RefCell::new(Stream {
-                writer: Box::new(anstream::stdout()),
-                is_terminal: std::io::stdout().is_terminal(),
-            }),
-            stderr: RefCell::new(Stream {
-                writer: Box::new(anstream::stderr()),
-                is_terminal: std::io::stderr().is_terminal(),
-            }),
+            stdout: RefCell::new(Stream::new(std::io::stdout())),
+            stderr: RefCell::new(Stream::new(std::io::stderr())),
             interactive: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
         }
+    }
+
+    /// Whether help may have colours: nothing can force them into a file.
+    pub(crate) fn colours(&self) -> clap::ColorChoice {
+        let are_terminals = self.stdout.borrow().is_terminal && self.stderr.borrow().is_terminal;
+        if are_terminals { clap::ColorChoice::Auto } else { clap::ColorChoice::Never }
     }
 
     /// Whether somebody is there to be asked.
@@ -156,6 +189,7 @@ mod tests {
             harmless("a\rb\u{1b}[2Jc\u{1b}]52;x\u{7}d\u{9b}e"),
             "a\\rb\\u{1b}[2Jc\\u{1b}]52;x\\u{7}d\\u{9b}e"
         );
+        assert_eq!(harmless("a\u{1b}[8mhidden\u{1b}[38;5;1mb"), "a\\u{1b}[8mhidden\\u{1b}[38;5;1mb");
         assert_eq!(harmless("safe\u{202e}txt"), "safe\\u{202e}txt");
         assert_eq!(harmless("é ✓ 日本"), "é ✓ 日本");
     }

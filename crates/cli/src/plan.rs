@@ -5,17 +5,18 @@ use std::fmt::Write;
 use api::{Change, Effect, FieldChange, Plan, PlannedDocument, RemovalGroup};
 
 use crate::document::differences;
+use crate::kinds::is_record;
 use crate::output::{BOLD, FAINT, GREEN, RED, YELLOW, styled};
 use crate::words::{count, difference, names};
 
-/// So many different changes of what clusters get.
+/// At most this many different changes of what clusters get are told.
 const CHANGES: usize = 40;
-/// So many different changes of documents.
+/// At most this many different changes of documents are told.
 const GROUPS: usize = 20;
-/// So many fields of each.
+/// At most this many fields of each are told.
 const FIELDS: usize = 20;
 /// A plan that does nothing.
-pub(crate) const NOTHING: &str = "Nothing would change.";
+const NOTHING: &str = "Nothing would change.";
 
 /// Whether two plans do the same, and the guard asks the same about them.
 pub(crate) fn same(one: &Plan, other: &Plan) -> bool {
@@ -70,8 +71,11 @@ pub(crate) fn text(plan: &Plan) -> String {
         }
         if stays.len() > CHANGES {
             let more = stays.len() - CHANGES;
-            let _ =
-                writeln!(text, "    {}", styled(FAINT, format_args!("and {more} more; `-o json` has them")));
+            let _ = writeln!(
+                text,
+                "    {}",
+                styled(FAINT, format_args!("and {more} more; `--plan -o json` has them"))
+            );
         }
     }
     tell_removals(&mut text, plan);
@@ -132,18 +136,17 @@ fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: us
             let _ = writeln!(
                 text,
                 "      {}",
-                styled(FAINT, format_args!("and {more} more; `-o json` has them"))
+                styled(FAINT, format_args!("and {more} more; `--plan -o json` has them"))
             );
         }
     }
     if changed > told {
-        let _ = writeln!(text, "    {}", styled(FAINT, format_args!("and {} more", changed - told)));
+        let _ = writeln!(
+            text,
+            "    {}",
+            styled(FAINT, format_args!("and {} more; `--plan -o json` has more of them", changed - told))
+        );
     }
-}
-
-/// Whether these are the records of decommissioned clusters.
-pub(crate) fn is_record(kind: &str) -> bool {
-    kind == "decommissioned"
 }
 
 fn sign(change: Change) -> (char, anstyle::Style) {
@@ -171,22 +174,19 @@ fn change_of(field: &FieldChange) -> String {
 /// What Flux will delete, by name.
 fn tell_removals(text: &mut String, plan: &Plan) {
     let removals = &plan.removals;
-    if removals.inputs == 0 && removals.decommissions == 0 {
-        return;
-    }
-    let mut head = format!(
-        "Flux will delete {} on {}",
-        count(removals.inputs, "input"),
-        count(removals.clusters, "cluster")
-    );
     if removals.decommissions > 0 {
         let which = names(&removals.decommissioned, removals.decommissions);
-        let _ = write!(head, ", and decommission {}: {which}", count(removals.decommissions, "cluster"));
+        let line = format!("{} will be decommissioned: {which}", count(removals.decommissions, "cluster"));
+        let _ = writeln!(text, "{}", styled(RED, line));
     }
-    let _ = writeln!(text, "{}", styled(RED, head));
+    if removals.inputs == 0 {
+        return;
+    }
+    let (inputs, clusters) = (count(removals.inputs, "input"), count(removals.clusters, "cluster"));
+    let _ = writeln!(text, "{}", styled(RED, format_args!("Flux will delete {inputs} on {clusters}")));
     // What takes data with it is told whatever else goes.
     let (grave, others): (Vec<&RemovalGroup>, Vec<&RemovalGroup>) =
-        removals.groups.iter().partition(|group| group.guard == "each" && group.cause != "decommissioned");
+        removals.groups.iter().partition(|group| group.takes_data() && !group.is_decommission());
     let mut told = 0;
     for group in grave.into_iter().chain(others.into_iter().take(CHANGES)) {
         told += group.count;
@@ -198,7 +198,10 @@ fn tell_removals(text: &mut String, plan: &Plan) {
         let _ = writeln!(
             text,
             "{}",
-            styled(RED, format_args!("    and {} more; `-o json` has their names", removals.inputs - told))
+            styled(
+                RED,
+                format_args!("    and {} more; `--plan -o json` has more of them", removals.inputs - told)
+            )
         );
     }
 }
@@ -209,6 +212,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{name, same, text};
+    use crate::output::{RED, styled};
 
     fn plan(fill: impl FnOnce(&mut Value)) -> Plan {
         let mut plan = json!({
@@ -248,8 +252,12 @@ What the clusters get: platform_components 2 changed, 1 removed
 Flux will delete 1 input on 1 cluster
   - platform_components/agent on 1 cluster: east (removed)";
         assert_eq!(plain(&plan(|_| {})), expected);
-        // What is deleted is red, wherever it is named.
-        assert_eq!(text(&plan(|_| {})).matches("\u{1b}[31m").count(), 5);
+        for line in [
+            "Flux will delete 1 input on 1 cluster",
+            "  - platform_components/agent on 1 cluster: east (removed)",
+        ] {
+            assert!(text(&plan(|_| {})).contains(&styled(RED, line)), "what is deleted is red: {line}");
+        }
     }
 
     #[test]
@@ -274,7 +282,7 @@ Flux will delete 1 input on 1 cluster
         let text = plain(&plan);
         assert!(
             text.ends_with(
-                "- platform_components/agent on 5000 clusters: east and 4999 more (removed)\n    and 4 more; `-o json` has their names"
+                "- platform_components/agent on 5000 clusters: east and 4999 more (removed)\n    and 4 more; `--plan -o json` has more of them"
             ),
             "{text}"
         );
@@ -290,7 +298,7 @@ Flux will delete 1 input on 1 cluster
         });
         let text = plain(&plan);
         assert!(
-            text.ends_with("- platform_components/agent on 1 cluster: east (removed)\n    and 1 more; `-o json` has their names"),
+            text.ends_with("- platform_components/agent on 1 cluster: east (removed)\n    and 1 more; `--plan -o json` has more of them"),
             "{text}"
         );
     }
@@ -311,7 +319,7 @@ Flux will delete 1 input on 1 cluster
         let text = plain(&plan);
         assert!(text.contains("  - namespaces/payments on 2 clusters: a, b (removed)"), "{text}");
         assert!(!text.contains("of-a-decommissioned-one"), "{text}");
-        assert!(text.ends_with("    and 42 more; `-o json` has their names"), "{text}");
+        assert!(text.ends_with("    and 42 more; `--plan -o json` has more of them"), "{text}");
     }
 
     #[test]

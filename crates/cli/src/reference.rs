@@ -1,4 +1,4 @@
-//! The chapter of the book about the commands, made from the commands. It is only made by its test, which `make generated` runs.
+//! The chapter of the book about the commands, made from the commands. It is made by its test, which `make generated` runs: all of this module is test code.
 
 use std::fmt::Write;
 
@@ -94,17 +94,12 @@ fn shown(argument: &Arg) -> String {
     format!("{short}{long}{value}")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::chapter;
-
-    #[test]
-    fn the_chapter_of_the_book_is_up_to_date() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/cli.md");
-        if std::env::var_os("UPDATE_GENERATED").is_some() {
-            std::fs::write(path, chapter()).expect("written");
-        }
-        let written = std::fs::read_to_string(path).expect("docs/src/cli.md");
-        assert!(written == chapter(), "docs/src/cli.md is not what the commands say: run `make generated`");
+#[test]
+fn the_chapter_of_the_book_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/cli.md");
+    if std::env::var_os("UPDATE_GENERATED").is_some() {
+        std::fs::write(path, chapter()).expect("written");
     }
+    let written = std::fs::read_to_string(path).expect("docs/src/cli.md");
+    assert!(written == chapter(), "docs/src/cli.md is not what the commands say: run `make generated`");
 }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::time::Duration;
 
-use api::Revisioned;
+use api::{ProblemName, Revisioned};
 use client::{Asked, Client};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -44,6 +44,15 @@ impl<'a> Session<'a> {
     /// The kind that somebody means.
     pub(crate) fn kind(&self, name: &str) -> Result<&Kind, Failure> {
         self.kinds()?.find(name)
+    }
+
+    /// A document, if it is there.
+    pub(crate) fn document(&self, kind: &str, id: &str) -> Result<Option<Revisioned>, Failure> {
+        match self.client.document(kind, id) {
+            Ok(document) => Ok(Some(document)),
+            Err(error) if error.is(ProblemName::Missing) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The documents of a kind. If that takes several pages, a terminal sees how far it is.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::files;
 
 /// What the file holds.
 #[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
@@ -88,7 +89,7 @@ impl Settings {
         let options = serde_saphyr::options! { with_snippet: false };
         serde_saphyr::from_str_with_options(&text, options).map_err(|error| {
             Failure::with_next(
-                format!("{} is not understood: {error}", path.display()),
+                format!("{} is not understood: {}", path.display(), files::mistake(&error)),
                 "fix it, or move it away and use `frs config set-context`",
             )
         })

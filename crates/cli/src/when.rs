@@ -14,7 +14,10 @@ pub(crate) fn moment(text: &str) -> Result<String, Failure> {
             "`{text}` is neither a time such as 2026-11-16T09:00:00Z nor how long ago, such as 30m, 2h or 7d"
         ))
     })?;
-    Ok(format!("{:.3}", Timestamp::now() - ago))
+    let moment = Timestamp::now()
+        .checked_sub(ago)
+        .map_err(|_| Failure::usage(format!("`{text}` ago is before all calendars")))?;
+    Ok(format!("{moment:.3}"))
 }
 
 /// `30s`, `5m`, `2h`, `7d`.
@@ -48,6 +51,7 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
 
     use super::{age, duration, moment};
+    use crate::failure::Failure;
 
     #[test]
     fn durations_have_one_unit() {
@@ -64,6 +68,7 @@ mod tests {
         let hour: Timestamp = moment("1h").expect("a time").parse().expect("a time");
         assert_eq!(Timestamp::now().duration_since(hour).as_mins(), 60);
         assert!(moment("yesterday").is_err());
+        assert!(matches!(moment("9999999d"), Err(Failure::Usage(_))));
     }
 
     #[test]

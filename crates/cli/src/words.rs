@@ -6,36 +6,55 @@ use serde_json::Value;
 
 use crate::output::{FAINT, GREEN, RED, styled};
 
-/// So many names are told of each list.
+/// At most this many names are told of each list.
 const NAMES: usize = 8;
 /// The longest value that is shown whole.
 const VALUE: usize = 100;
+/// How much of what two long values have in common is shown before they become different.
+const BEFORE: usize = 20;
+
+/// A text, or a dash where there is none.
+pub(crate) fn or_dash(text: Option<&String>) -> String {
+    text.cloned().unwrap_or_else(|| "-".to_owned())
+}
 
 /// `1 cluster`, `2 clusters`.
 pub(crate) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
-/// `/a/b  old → new`.
+/// `/a/b  old → new`. Of long values, what is shown begins shortly before they become different.
 pub(crate) fn difference(place: &str, old: Option<&Value>, new: Option<&Value>) -> String {
-    let side = |value: Option<&Value>, style| match value {
-        None => styled(FAINT, "(none)"),
-        Some(value) => styled(style, short(value)),
+    let (old, new) = (old.map(in_words), new.map(in_words));
+    let same = match (&old, &new) {
+        (Some(old), Some(new)) => old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count(),
+        _ => 0,
     };
-    format!("{place}  {} → {}", side(old, RED), side(new, GREEN))
+    let side = |text: Option<&String>, style| match text {
+        None => styled(FAINT, "(none)"),
+        Some(text) => styled(style, short(text, same.saturating_sub(BEFORE))),
+    };
+    format!("{place}  {} → {}", side(old.as_ref(), RED), side(new.as_ref(), GREEN))
 }
 
-/// A value as JSON, or a text as it stands, cut where it becomes long.
-fn short(value: &Value) -> String {
-    let text = match value {
+/// A value as JSON, or a text as it stands.
+fn in_words(value: &Value) -> String {
+    match value {
         Value::String(text) if !text.is_empty() && !text.contains(['\n', '"']) => text.clone(),
         other => other.to_string(),
-    };
-    if text.chars().count() <= VALUE {
-        return text;
     }
-    let cut: String = text.chars().take(VALUE).collect();
-    format!("{cut}… ({} characters)", text.chars().count())
+}
+
+/// A text whole, or if it is too long a part of it from that character on.
+fn short(text: &str, from: usize) -> String {
+    let length = text.chars().count();
+    if length <= VALUE {
+        return text.to_owned();
+    }
+    let part: String = text.chars().skip(from).take(VALUE).collect();
+    let before = if from > 0 { "…" } else { "" };
+    let after = if from + VALUE < length { "…" } else { "" };
+    format!("{before}{part}{after} ({length} characters)")
 }
 
 /// The first names of a list, and how many more there are.
@@ -69,6 +88,18 @@ mod tests {
         let line = difference("/a", None, Some(&long));
         let plain = anstream::adapter::strip_str(&line).to_string();
         assert_eq!(plain, format!("/a  (none) → {}… (150 characters)", "x".repeat(100)));
+    }
+
+    /// Both sides were cut before the first character that was different, and looked the same.
+    #[test]
+    fn of_two_long_values_that_part_is_shown_in_which_they_differ() {
+        let value = |end: &str| json!("x".repeat(150) + end);
+        let line = difference("/a", Some(&value("1")), Some(&value("2")));
+        let x = "x".repeat(20);
+        assert_eq!(
+            anstream::adapter::strip_str(&line).to_string(),
+            format!("/a  …{x}1 (151 characters) → …{x}2 (151 characters)")
+        );
     }
 
     #[test]

@@ -101,7 +101,8 @@ mod tests {
         assert_eq!(shown(&both, "/clusters").as_deref(), Some("write"));
         assert_eq!(shown(&both, "/whoami").as_deref(), Some("write"));
         assert_eq!(shown(&one, "/clusters").as_deref(), Some("read"));
-        assert_eq!(format!("{both:?}").matches("Token(…)").count(), 2);
+        let debug = format!("{both:?}");
+        assert!(!debug.contains("\"read") && !debug.contains("\"write\""), "{debug}");
     }
 
     #[test]

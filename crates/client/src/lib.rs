@@ -12,7 +12,7 @@ mod writes;
 
 pub use endpoint::{Credentials, Endpoint, Token};
 pub use error::Error;
-pub use reads::{Asked, AuditQuery, Listing};
+pub use reads::{Asked, AuditQuery, Progress};
 pub use standing::Heard;
 pub use writes::{Commitment, Committed};
 

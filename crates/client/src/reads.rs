@@ -1,6 +1,6 @@
 //! Everything that only asks.
 
-use api::{Decommissioned, DocumentVersion, Kind, Revision, RevisionDetail, Revisioned};
+use api::{Decommissioned, DocumentVersion, Kind, Revision, RevisionDetail, Revisioned, Whoami};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,9 +19,9 @@ pub struct Asked {
     pub filters: Vec<(String, String)>,
 }
 
-/// One page of something, as its caller may want to know of it.
+/// How far a list of several pages is.
 #[derive(Clone, Copy, Debug)]
-pub struct Listing {
+pub struct Progress {
     /// How many there are so far.
     pub so_far: usize,
     /// How many there will be, if the service says so.
@@ -82,14 +82,14 @@ impl Client {
         path: &str,
         query: &[(&str, &str)],
         enough: usize,
-        mut progress: impl FnMut(Listing),
+        mut progress: impl FnMut(Progress),
     ) -> Result<Vec<T>, Error> {
         let mut all: Vec<T> = Vec::new();
         let mut answer = self.get(path, query)?;
         loop {
             all.extend(answer.json::<Vec<T>>()?);
             let total = answer.header("x-total-count").and_then(|count| count.parse().ok());
-            progress(Listing { so_far: all.len(), total });
+            progress(Progress { so_far: all.len(), total });
             match answer.next() {
                 Some(next) if all.len() < enough => answer = self.get(&next, &[])?,
                 _ => break,
@@ -109,7 +109,7 @@ impl Client {
         &self,
         kind: &str,
         asked: &Asked,
-        progress: impl FnMut(Listing),
+        progress: impl FnMut(Progress),
     ) -> Result<Vec<Revisioned>, Error> {
         let limit = PAGE.to_string();
         let mut query = vec![("revisions", "true"), ("limit", &*limit)];
@@ -126,6 +126,16 @@ impl Client {
         query.extend(after.as_deref().map(|after| ("after", after)));
         let documents: Vec<Value> = self.get(&path([kind])?, &query)?.json()?;
         Ok(documents.iter().filter_map(|document| document["id"].as_str().map(ToOwned::to_owned)).collect())
+    }
+
+    /// Whether there is any document of a kind.
+    pub fn has_any(&self, kind: &str) -> Result<bool, Error> {
+        Ok(!self.get(&path([kind])?, &[("limit", "1")])?.json::<Vec<Value>>()?.is_empty())
+    }
+
+    /// Who the service takes us for.
+    pub fn whoami(&self) -> Result<Whoami, Error> {
+        self.get("/whoami", &[])?.json()
     }
 
     /// One document.

@@ -32,9 +32,4 @@ impl Client {
             .map_err(|_| Error::Foreign { url, because: crate::foreign(503, body.as_bytes()) })?;
         Ok(Heard { standing, date })
     }
-
-    /// Who the service takes us for.
-    pub fn whoami(&self) -> Result<api::Whoami, Error> {
-        self.get("/whoami", &[])?.json()
-    }
 }

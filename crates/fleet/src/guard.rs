@@ -130,14 +130,14 @@ pub(crate) struct Named {
 impl Removals {
     /// What Flux deletes between two states that differ in the given entries only.
     pub(crate) fn between(before: &State, after: &State, changed: &[&Key], named: &Named) -> Self {
-        let mut removals = Self::default();
+        let mut reading = Reading { before, after, named, removals: Self::default() };
         let changed_clusters: BTreeSet<&str> =
             changed.iter().filter(|key| key.kind.as_str() == CLUSTERS).map(|key| key.id.as_str()).collect();
         for id in &changed_clusters {
             let Some(old) = before.cluster(id) else { continue };
             match after.cluster(id) {
-                Some(new) => removals.of_cluster(before, after, &old.doc, &new.doc, named),
-                None => removals.of_decommission(before, &old.doc, named),
+                Some(new) => reading.of_cluster(&old.doc, &new.doc),
+                None => reading.of_decommission(&old.doc),
             }
         }
         let redelivered: BTreeSet<&str> = changed
@@ -153,62 +153,17 @@ impl Removals {
                 for reference in
                     redelivered.iter().filter_map(|id| cluster.doc.component(id)).filter(|r| r.enabled())
                 {
-                    removals.push(&cluster.doc.id, &kind, &reference.id, Cause::Redelivered, false);
+                    reading.push(&cluster.doc.id, &kind, &reference.id, Cause::Redelivered, false);
                 }
             }
         }
+        let mut removals = reading.removals;
         removals.inputs.sort();
         // An input goes once, whatever it goes for: a component that is installed in another way while its namespace goes, for example.
         removals.inputs.dedup_by(|later, first| {
             (&later.cluster, &later.kind, &later.input) == (&first.cluster, &first.kind, &first.input)
         });
-        for removal in &mut removals.inputs {
-            let guard = |state: &State| state.kinds().get(removal.kind.as_str()).map(|kind| kind.guard());
-            let is_each = [guard(before), guard(after)].contains(&Some(GuardClass::Each));
-            removal.guard = if is_each { GuardClass::Each } else { GuardClass::Ordinary };
-        }
         removals
-    }
-
-    fn of_decommission(&mut self, before: &State, old: &Cluster, named: &Named) {
-        let is_named = named.decommissions.contains(&old.id);
-        self.decommissions.push(old.id.clone());
-        if !is_named {
-            self.unnamed_decommissions.push(old.id.clone());
-        }
-        for kind in before.kinds().referable() {
-            for (input, _) in old.inputs_of(kind.name().as_str()).filter(|(_, enabled)| *enabled) {
-                self.push(&old.id, kind.name(), input, Cause::Decommissioned, is_named);
-            }
-        }
-    }
-
-    fn of_cluster(&mut self, before: &State, after: &State, old: &Cluster, new: &Cluster, named: &Named) {
-        for kind in before.kinds().referable() {
-            let name = kind.name().as_str();
-            for (input, _) in old.inputs_of(name).filter(|(_, enabled)| *enabled) {
-                let cause = match new.input(name, input) {
-                    None => Cause::Removed,
-                    Some(false) => Cause::Disabled,
-                    Some(true) if name != PLATFORM_COMPONENTS => continue,
-                    Some(true) => match still_there(before, after, old, new, input) {
-                        Some(cause) => cause,
-                        None => continue,
-                    },
-                };
-                let spelt = matches!(cause, Cause::Removed | Cause::Disabled)
-                    && named.references.contains(&(old.id.clone(), kind.name().clone(), input.clone()));
-                self.push(&old.id, kind.name(), input, cause, spelt);
-                if name == NAMESPACES && is_home(after, new, input) {
-                    self.push(&old.id, &KindName::from(PLATFORM_COMPONENTS), input, Cause::Evicted, false);
-                }
-            }
-        }
-    }
-
-    fn push(&mut self, cluster: &Id, kind: &KindName, input: &Id, cause: Cause, named: bool) {
-        let (cluster, kind, input) = (cluster.clone(), kind.clone(), input.clone());
-        self.inputs.push(Removal { cluster, kind, input, cause, named, guard: GuardClass::Ordinary });
     }
 
     /// Whether nothing is removed.
@@ -327,6 +282,61 @@ impl Removals {
                 policy.removals_per_hour
             )
         })
+    }
+}
+
+/// Reads removals off documents before and after.
+struct Reading<'a> {
+    before: &'a State,
+    after: &'a State,
+    named: &'a Named,
+    removals: Removals,
+}
+
+impl Reading<'_> {
+    fn of_decommission(&mut self, old: &Cluster) {
+        let is_named = self.named.decommissions.contains(&old.id);
+        self.removals.decommissions.push(old.id.clone());
+        if !is_named {
+            self.removals.unnamed_decommissions.push(old.id.clone());
+        }
+        for kind in self.before.kinds().referable() {
+            for (input, _) in old.inputs_of(kind.name().as_str()).filter(|(_, enabled)| *enabled) {
+                self.push(&old.id, kind.name(), input, Cause::Decommissioned, is_named);
+            }
+        }
+    }
+
+    fn of_cluster(&mut self, old: &Cluster, new: &Cluster) {
+        let (before, after) = (self.before, self.after);
+        for kind in before.kinds().referable() {
+            let name = kind.name().as_str();
+            for (input, _) in old.inputs_of(name).filter(|(_, enabled)| *enabled) {
+                let cause = match new.input(name, input) {
+                    None => Cause::Removed,
+                    Some(false) => Cause::Disabled,
+                    Some(true) if name != PLATFORM_COMPONENTS => continue,
+                    Some(true) => match still_there(before, after, old, new, input) {
+                        Some(cause) => cause,
+                        None => continue,
+                    },
+                };
+                let spelt = matches!(cause, Cause::Removed | Cause::Disabled)
+                    && self.named.references.contains(&(old.id.clone(), kind.name().clone(), input.clone()));
+                self.push(&old.id, kind.name(), input, cause, spelt);
+                if name == NAMESPACES && is_home(after, new, input) {
+                    self.push(&old.id, &KindName::from(PLATFORM_COMPONENTS), input, Cause::Evicted, false);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, cluster: &Id, kind: &KindName, input: &Id, cause: Cause, named: bool) {
+        let class = |state: &State| state.kinds().get(kind.as_str()).map(|kind| kind.guard());
+        let is_each = [class(self.before), class(self.after)].contains(&Some(GuardClass::Each));
+        let guard = if is_each { GuardClass::Each } else { GuardClass::Ordinary };
+        let (cluster, kind, input) = (cluster.clone(), kind.clone(), input.clone());
+        self.removals.inputs.push(Removal { cluster, kind, input, cause, named, guard });
     }
 }
 

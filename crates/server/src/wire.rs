@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 /// How many names are told of many.
 const NAMED: usize = 100;
-/// So many bytes of fields that become different a plan tells.
+/// At most this many bytes of fields that become different are told.
 const TOLD_BYTES: usize = 256 * 1024;
 /// How many of the documents that a change changes are told, and of the different things that go.
 const NAMED_DOCUMENTS: usize = 1_000;
@@ -77,7 +77,7 @@ fn removal_groups(removals: &[fleet::Removal]) -> Vec<api::RemovalGroup> {
 
 fn cause(cause: Cause) -> &'static str {
     match cause {
-        Cause::Decommissioned => "decommissioned",
+        Cause::Decommissioned => api::DECOMMISSIONED,
         Cause::Removed => "removed",
         Cause::Disabled => "disabled",
         Cause::Redelivered => "redelivered",
@@ -201,7 +201,21 @@ pub(crate) fn plan_digest(
         }
     }
     for effect in &effects.effects {
-        part(&format!("{}/{} {:?}", effect.kind, effect.input, effect.change));
+        part(effect.kind.as_str());
+        part(effect.input.as_str());
+        match &effect.change {
+            InputChange::Added => part("added"),
+            InputChange::Removed => part("removed"),
+            InputChange::Changed(fields) => {
+                for field in fields {
+                    part(field.pointer.as_str());
+                    // No value is the empty text.
+                    part(field.old.as_deref().unwrap_or_default());
+                    part(field.new.as_deref().unwrap_or_default());
+                }
+            }
+        }
+        part("on");
         effect.clusters.iter().for_each(|cluster| part(cluster.as_str()));
     }
     part(&removals.digest().to_string());

@@ -15,10 +15,7 @@ use e2e::wait::until;
 use e2e::world::World;
 use serde_json::{Value, json};
 
-use crate::{Offline, Story};
-
-pub(crate) const OFFLINE: &[(&str, Offline)] =
-    &[("the_image_is_built_by_the_toolchain_of_the_checkout", toolchain)];
+use crate::Story;
 
 pub(crate) const STORIES: &[(&str, Story)] = &[
     ("kubernetes_accepts_all_of_it_and_finds_it_restricted", accepted),
@@ -27,16 +24,6 @@ pub(crate) const STORIES: &[(&str, Story)] = &[
 ];
 
 const NAMESPACE: &str = "flux-resourceset";
-
-fn toolchain() -> Result<()> {
-    let read = |path: &str| std::fs::read_to_string(repository().join(path));
-    let toolchain = read("rust-toolchain.toml")?;
-    let channel = toolchain.lines().find_map(|line| line.strip_prefix("channel = "));
-    let channel = channel.context("a channel")?.trim_matches('"');
-    let dockerfile = read("deploy/Dockerfile")?;
-    ensure!(dockerfile.contains(&format!("\nFROM rust:{channel}-")), "the image is not built by {channel}");
-    Ok(())
-}
 
 /// What kustomize makes of a folder of `deploy/`.
 fn built(world: &World, overlay: &str) -> Result<Vec<Value>> {

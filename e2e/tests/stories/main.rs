@@ -50,12 +50,8 @@ const GROUPS: &[(&str, &[(&str, Story)])] = &[
 ];
 
 /// These need no world.
-const OFFLINE: &[(&str, &[(&str, Offline)])] = &[
-    ("poison", poison::OFFLINE),
-    ("options", options::OFFLINE),
-    ("deploy", deploy::OFFLINE),
-    ("demo", demo::OFFLINE),
-];
+const OFFLINE: &[(&str, &[(&str, Offline)])] =
+    &[("poison", poison::OFFLINE), ("options", options::OFFLINE), ("demo", demo::OFFLINE)];
 
 /// What was measured on the way, for the end.
 static FIGURES: Mutex<Vec<String>> = Mutex::new(Vec::new());

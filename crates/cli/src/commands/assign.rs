@@ -2,14 +2,14 @@
 
 use api::Operation;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::targets::Targets;
 use crate::change::{ChangeFlags, carry_out};
 use crate::complete;
-use crate::document;
 use crate::failure::Failure;
 use crate::kinds::{Kind, Shape};
+use crate::references;
 use crate::session::Session;
 
 /// Give clusters a component, namespace, rolebinding or other definition
@@ -56,35 +56,10 @@ fn referable<'a>(session: &'a Session, name: &str) -> Result<&'a Kind, Failure> 
     Ok(kind)
 }
 
-/// A reference with the fields that were named, by the types that the clusters' schema says.
-pub(crate) fn reference(
-    session: &Session,
-    kind: &Kind,
-    id: &str,
-    fields: &[String],
-) -> Result<Value, Failure> {
-    let clusters = session.kinds()?.clusters()?;
-    let mut schema = clusters.property(&kind.name).map_or(Value::Null, |list| list["items"].clone());
-    // A reference to a definition may override any of its fields.
-    for name in kind.properties() {
-        if schema["properties"].get(name).is_none() {
-            schema["properties"][name] = kind.property(name).cloned().unwrap_or_default();
-        }
-    }
-    let mut reference = json!({ "id": id });
-    for field in fields {
-        if document::pair(field)?.0 == "id" {
-            return Err(Failure::usage("`id` is not a field of a reference that can be set"));
-        }
-        document::set(&mut reference, field, &schema)?;
-    }
-    Ok(reference)
-}
-
 impl Assign {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let kind = referable(session, &self.kind)?;
-        let reference = reference(session, kind, &self.id, &self.fields)?;
+        let reference = references::reference(session.kinds()?, kind, &self.id, &self.fields)?;
         self.targets.patch(session, &json!({ (kind.name.as_str()): [reference] }), &self.change)
     }
 }

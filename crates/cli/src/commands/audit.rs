@@ -5,17 +5,16 @@ use std::fmt::Write;
 use api::{Counts, Revision, RevisionDetail};
 use clap::Args;
 use client::AuditQuery;
-use serde_json::json;
 
 use crate::complete;
 use crate::document::differences;
 use crate::failure::Failure;
-use crate::files;
+use crate::kinds::{Kinds, means_records};
 use crate::output::{BOLD, Format, styled};
 use crate::session::Session;
 use crate::table::Table;
 use crate::when;
-use crate::words::{count, difference};
+use crate::words::{count, difference, or_dash};
 
 /// Show what happened to the fleet: who, when, why, what, and what Flux deleted for it
 #[derive(Debug, Args)]
@@ -50,17 +49,20 @@ impl Audit {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         if let Some(number) = self.revision {
             let detail = session.client.revision(number)?;
-            return session.output.data(&match self.output {
-                Format::Json => format!("{:#}", json!(detail)),
-                Format::Yaml => files::to_yaml(&detail)?,
-                Format::Name => names(&detail),
-                Format::Table | Format::Wide => whole(&detail),
-            });
+            if let Some(text) = self.output.encoded(&detail) {
+                return session.output.data(&text?);
+            }
+            let text =
+                if self.output == Format::Name { names(&detail) } else { whole(session.kinds()?, &detail) };
+            return session.output.data(&text);
         }
         // Kinds and decommission records are in the log too, under names that are no kinds.
         let kind = match &self.kind {
-            Some(name) if matches!(name.as_str(), "kinds" | "decommissioned") => Some(name.clone()),
-            Some(name) => Some(session.kind(name)?.name.clone()),
+            Some(name) if name == api::KINDS => Some(name.clone()),
+            Some(name) => match session.kind(name) {
+                Err(Failure::Usage(_)) if means_records(name) => Some(api::DECOMMISSIONED.to_owned()),
+                other => Some(other?.name.clone()),
+            },
             None => None,
         };
         let asked = AuditQuery {
@@ -71,13 +73,14 @@ impl Audit {
             until: self.until.as_deref().map(when::moment).transpose()?,
         };
         let revisions = session.client.revisions(&asked, self.limit as usize)?;
+        if let Some(text) = self.output.encoded(&revisions) {
+            return session.output.data(&text?);
+        }
         let text = match self.output {
-            Format::Json => format!("{:#}", json!(revisions)),
-            Format::Yaml => files::to_yaml(&revisions)?,
             Format::Name => {
                 revisions.iter().map(|revision| revision.revision.to_string()).collect::<Vec<_>>().join("\n")
             }
-            Format::Table | Format::Wide => table(&revisions, self.output == Format::Wide).text(),
+            _ => table(&revisions, self.output == Format::Wide).text(),
         };
         if revisions.is_empty() && matches!(self.output, Format::Table | Format::Wide) {
             session.output.note("There is no revision like that.");
@@ -88,14 +91,12 @@ impl Audit {
 }
 
 fn names(detail: &RevisionDetail) -> String {
-    let names =
-        detail.changes.iter().map(|change| format!("{}/{}", change.document.kind, change.document.id));
-    names.collect::<Vec<_>>().join("\n")
+    detail.changes.iter().map(|change| change.document.to_string()).collect::<Vec<_>>().join("\n")
 }
 
 /// The first document, and how many more.
 fn what(revision: &Revision) -> String {
-    let first = revision.documents.first().map(|document| format!("{}/{}", document.kind, document.id));
+    let first = revision.documents.first().map(ToString::to_string);
     match (first, revision.changed) {
         (None, _) => "-".to_owned(),
         (Some(first), 0 | 1) => first,
@@ -122,7 +123,6 @@ fn table(revisions: &[Revision], wide: bool) -> Table {
         columns.extend(["REQUEST", "HASH"]);
     }
     let mut table = Table::new(columns);
-    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     for revision in revisions {
         let mut row = vec![
             revision.revision.to_string(),
@@ -130,17 +130,17 @@ fn table(revisions: &[Revision], wide: bool) -> Table {
             revision.actor.clone(),
             what(revision),
             removals(revision.removals),
-            or_dash(&revision.reason),
+            or_dash(revision.reason.as_ref()),
         ];
         if wide {
-            row.extend([or_dash(&revision.request_id), revision.hash.clone()]);
+            row.extend([or_dash(revision.request_id.as_ref()), revision.hash.clone()]);
         }
         table.row(row);
     }
     table
 }
 
-fn whole(detail: &RevisionDetail) -> String {
+fn whole(kinds: &Kinds, detail: &RevisionDetail) -> String {
     let revision = &detail.revision;
     let mut text = format!("{}\n", styled(BOLD, format_args!("revision {}", revision.revision)));
     for (name, value) in [
@@ -158,10 +158,10 @@ fn whole(detail: &RevisionDetail) -> String {
     for change in &detail.changes {
         let happened = match (&change.before, &change.after) {
             (None, _) => "created",
-            (_, None) => "deleted",
+            (_, None) => kinds.deletion(&change.document.kind),
             _ => "changed",
         };
-        let _ = writeln!(text, "\n{}/{} {happened}", change.document.kind, change.document.id);
+        let _ = writeln!(text, "\n{} {happened}", change.document);
         for one in differences(change.before.as_ref(), change.after.as_ref()) {
             let _ = writeln!(text, "  {}", difference(&one.place, one.old.as_ref(), one.new.as_ref()));
         }

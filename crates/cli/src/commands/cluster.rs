@@ -93,11 +93,15 @@ impl Bootstrap {
         let text = |field: &str| document[field].as_str().unwrap_or_default().to_owned();
         if let Some(token) = &token {
             // Whether it is one of ours or not, the service knows what it may do.
-            if connection.role_of(token)?.as_deref() == Some("admin") {
-                return Err(Failure::with_next(
-                    "that token may change the whole fleet; a cluster must not have it",
-                    "give the cluster a token that may only read: AUTH_TOKEN of the service",
-                ));
+            match connection.owner_of(token)? {
+                Some(owner) if owner.is_admin() => {
+                    return Err(Failure::with_next(
+                        "that token may change the whole fleet; a cluster must not have it",
+                        "give the cluster a token that may only read: AUTH_TOKEN of the service",
+                    ));
+                }
+                Some(_) => {}
+                None => warn("the service does not know the cluster's token: it would be answered 401"),
             }
         } else {
             warn(&format!(

@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use crate::complete;
 use crate::connection::{ConnectionFlags, environment, same_address};
 use crate::failure::Failure;
-use crate::files;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::settings::{Context, Settings};
 use crate::table::Table;
+use crate::words::or_dash;
 
 /// Name services, and choose between them
 #[derive(Debug, Args)]
@@ -74,14 +74,14 @@ impl Config {
         match self.what {
             What::View => {
                 let contexts = settings.contexts.iter().map(Context::redacted).collect();
-                output.data(&files::to_yaml(&Settings { contexts, ..settings })?)
+                output.data(&output::yaml(&Settings { contexts, ..settings })?)
             }
             What::GetContexts => {
                 let mut table = Table::new(["CURRENT", "NAME", "URL", "POLLS"]);
                 for context in &settings.contexts {
                     let current =
                         if settings.current_context.as_ref() == Some(&context.name) { "*" } else { "" };
-                    let polls = context.poll_url.clone().unwrap_or_else(|| "-".to_owned());
+                    let polls = or_dash(context.poll_url.as_ref());
                     table.row([current, &context.name, &context.url, &polls]);
                 }
                 output.data(&table.text())

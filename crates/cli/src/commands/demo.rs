@@ -1,7 +1,7 @@
 //! `demo`: the walk-through. Every step is a command that anybody could type; only documents of its own are touched, and they are removed at
 //! the end.
 
-use api::{Operation, ProblemName};
+use api::Operation;
 use clap::{Args, Parser};
 
 use crate::arguments::FleetCommand;
@@ -55,55 +55,50 @@ impl Demo {
         if !self.yes && !session.output.is_interactive() {
             return Err(Failure::usage("nobody is there to press Enter between the steps: use `--yes`"));
         }
-        let others = session.client.first_ids(&session.kinds()?.clusters()?.name, "")?.len();
-        if !self.yes && others > 0 {
+        if !self.yes && session.client.has_any(&session.kinds()?.clusters()?.name)? {
             let question = format!("{} has clusters already. Walk through it there?", session.connection.url);
             if !ask::confirm(session.output, &question) {
                 return Err(Failure::Declined);
             }
         }
         clean(session)?;
-        let steps = steps();
-        for (number, step) in steps.iter().enumerate() {
-            session
-                .output
-                .data(&format!("\n{}\n", styled(BOLD, format_args!("{}. {}", number + 1, step.title))))?;
+        match self.walk(session) {
+            // A walk-through that stops half-way has left something behind, even if only nobody reads it any more.
+            Err(failure) => {
+                failure.tell(session.output);
+                Err(Failure::with_next(
+                    "the walk-through is broken off",
+                    "`frs demo --clean` removes what it has left",
+                ))
+            }
+            Ok(()) => session.output.data(
+                "\nThat is all. Nothing of it is left but its revisions in the audit log: `frs audit`.",
+            ),
+        }
+    }
+
+    fn walk(&self, session: &Session) -> Result<(), Failure> {
+        for (number, step) in steps().iter().enumerate() {
+            let title = format!("{}. {}", number + 1, step.title);
+            session.output.data(&format!("\n{}\n", styled(BOLD, title)))?;
             session.output.data(step.why)?;
             if !self.yes {
                 ask::wait(session.output, "\nPress Enter to do it.");
             }
             for command in &step.commands {
-                run(session, command).inspect_err(|_| {
-                    session
-                        .output
-                        .note("The walk-through is broken off; `frs demo --clean` removes what it has left.");
-                })?;
+                run(session, command)?;
             }
         }
-        clean(session)?;
-        session
-            .output
-            .data("\nThat is all. Nothing of it is left but its revisions in the audit log: `frs audit`.")
+        clean(session)
     }
 }
 
 /// Runs a command as it would be typed.
 fn run(session: &Session, line: &str) -> Result<(), Failure> {
     session.output.data(&format!("\n{}", styled(FAINT, format_args!("$ {line}"))))?;
-    let step = Typed::try_parse_from(words(line)).map_err(|error| Failure::failed(error.to_string()))?;
+    let step = Typed::try_parse_from(shlex::split(line).unwrap_or_default())
+        .map_err(|error| Failure::failed(error.to_string()))?;
     super::on_fleet(step.command, session)
-}
-
-/// The words of a line; single quotes hold words together.
-fn words(line: &str) -> Vec<String> {
-    let parts = line.split('\'').enumerate();
-    parts
-        .flat_map(|(number, part)| {
-            let quoted = number % 2 == 1;
-            let words: Vec<&str> = if quoted { vec![part] } else { part.split_whitespace().collect() };
-            words.into_iter().map(ToOwned::to_owned).collect::<Vec<_>>()
-        })
-        .collect()
 }
 
 fn steps() -> Vec<Step> {
@@ -204,12 +199,8 @@ fn leftovers(session: &Session) -> Result<Vec<Operation>, Failure> {
     ];
     let mut operations = Vec::new();
     for (kind, id, pointer, mark) in ours {
-        let document = match session.client.document(kind, id) {
-            Ok(found) => found.document,
-            Err(error) if error.is(ProblemName::Missing) => continue,
-            Err(error) => return Err(error.into()),
-        };
-        if document.pointer(pointer).is_none_or(|found| *found != mark) {
+        let Some(found) = session.document(kind, id)? else { continue };
+        if found.document.pointer(pointer).is_none_or(|found| *found != mark) {
             return Err(Failure::with_next(
                 format!("{kind}/{id} is there, and is not of the walk-through"),
                 "rename it, or use another service: the walk-through deletes what it has made under that name",
@@ -247,19 +238,15 @@ fn clean(session: &Session) -> Result<(), Failure> {
 mod tests {
     use clap::Parser;
 
-    use super::{Typed, steps, words};
+    use super::{Typed, steps};
 
     #[test]
     fn every_step_is_a_command_that_can_be_typed() {
         for line in steps().iter().flat_map(|step| &step.commands) {
-            if let Err(error) = Typed::try_parse_from(words(line)) {
+            let words = shlex::split(line).expect("quotes that end");
+            if let Err(error) = Typed::try_parse_from(words) {
                 panic!("{line}: {error}");
             }
         }
-    }
-
-    #[test]
-    fn quotes_hold_words_together() {
-        assert_eq!(words("frs set 'a=b c' d"), ["frs", "set", "a=b c", "d"]);
     }
 }

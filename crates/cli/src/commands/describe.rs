@@ -13,12 +13,13 @@ use crate::document::brief;
 use crate::failure::Failure;
 use crate::kinds::{Kind, Shape};
 use crate::output::{BOLD, FAINT, styled};
+use crate::references::{self, is_enabled};
 use crate::session::Session;
 use crate::table::Table;
 use crate::when::age;
-use crate::words::{count, names};
+use crate::words::{count, names, or_dash};
 
-/// So many of the last changes are told.
+/// At most this many of the last changes are told.
 const CHANGES: usize = 5;
 
 /// Show one document in full: what it refers to and overrides, who uses it, what changed last
@@ -40,7 +41,7 @@ impl Describe {
         fields(&mut text, session, kind, &found)?;
         if kind.is_cluster() {
             for other in session.kinds()?.referable() {
-                references(&mut text, session, other, &found.document)?;
+                tell_references(&mut text, session, other, &found.document)?;
             }
             patches(&mut text, &found.document);
         } else {
@@ -76,7 +77,12 @@ fn fields(text: &mut String, session: &Session, kind: &Kind, found: &Revisioned)
     Ok(())
 }
 
-fn references(text: &mut String, session: &Session, kind: &Kind, cluster: &Value) -> Result<(), Failure> {
+fn tell_references(
+    text: &mut String,
+    session: &Session,
+    kind: &Kind,
+    cluster: &Value,
+) -> Result<(), Failure> {
     let list = cluster[kind.name.as_str()].as_array().map(Vec::as_slice).unwrap_or_default();
     heading(text, &format!("{} ({})", kind.name.replace('_', " "), list.len()));
     if list.is_empty() {
@@ -107,7 +113,7 @@ fn components(references: &[Value], inputs: &[Value]) -> Table {
         let input = inputs.iter().find(|input| input["id"] == reference["id"]).unwrap_or(&Value::Null);
         table.row([
             brief(&reference["id"]),
-            if reference["enabled"] == false { "no" } else { "yes" }.to_owned(),
+            if is_enabled(reference) { "yes" } else { "no" }.to_owned(),
             brief(&input["source"]["oci_tag"]),
             brief(&input["component_path"]),
             overrides(reference),
@@ -118,9 +124,8 @@ fn components(references: &[Value], inputs: &[Value]) -> Table {
 
 /// What a cluster sets on a reference, but for whether it is on.
 fn overrides(reference: &Value) -> String {
-    let set = reference.as_object().into_iter().flatten();
-    let set = set.filter(|(name, _)| !matches!(name.as_str(), "id" | "enabled"));
-    let set: Vec<String> = set.map(|(name, value)| format!("{name}={}", brief(value))).collect();
+    let set: Vec<String> =
+        references::overrides(reference).map(|(name, value)| format!("{name}={}", brief(value))).collect();
     if set.is_empty() { "-".to_owned() } else { set.join(" ") }
 }
 
@@ -155,8 +160,8 @@ fn last_changes(text: &mut String, session: &Session, kind: &Kind, id: &str) -> 
             version.revision.to_string(),
             age(&version.time),
             version.actor.clone(),
-            version.reason.clone().unwrap_or_else(|| "-".to_owned()),
-            changes_in_brief(&version),
+            or_dash(version.reason.as_ref()),
+            changes_in_brief(session.kinds()?, kind, &version),
         ]);
     }
     let _ = writeln!(text, "{}", table.indented());

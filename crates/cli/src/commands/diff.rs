@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use similar::TextDiff;
 
-use super::apply::{Compared, change, compared};
+use super::compared::{self, Compared};
 use crate::document::normalised;
 use crate::failure::Failure;
 use crate::files;
@@ -22,14 +22,18 @@ pub(crate) struct Diff {
 
 impl Diff {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
-        let compared = compared(session, &self.files)?;
+        let compared = compared::read(session, &self.files)?;
         let different = different(session, &compared)?;
         if different.is_empty() {
             session.output.note("No difference.");
             return Ok(());
         }
         for one in different {
-            session.output.data(&unified(session, one)?)?;
+            match session.output.data(&unified(session, one)?) {
+                // They differ, whether or not anybody reads how.
+                Err(failure) if failure.is_unread() => break,
+                other => other?,
+            }
         }
         Err(Failure::Shown)
     }
@@ -41,7 +45,7 @@ fn different<'a>(session: &Session, compared: &'a [Compared]) -> Result<Vec<&'a 
     if different.is_empty() {
         return Ok(different);
     }
-    match session.client.plan(&change(different.iter().copied()).operations) {
+    match session.client.plan(&compared::change(different.iter().copied()).operations) {
         Ok(plan) if plan.changed <= plan.documents.len() => Ok(different
             .into_iter()
             .filter(|one| plan.documents.iter().any(|document| one.is(&document.kind, &document.id)))

@@ -23,11 +23,13 @@ pub(crate) struct Doctor {}
 /// What was found, and what to do about it.
 struct Finding {
     grade: Grade,
+    /// What was looked at.
+    about: &'static str,
     what: String,
     next: Option<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Grade {
     Well,
     Attention,
@@ -35,16 +37,16 @@ enum Grade {
 }
 
 impl Finding {
-    fn well(what: impl Into<String>) -> Self {
-        Self { grade: Grade::Well, what: what.into(), next: None }
+    fn well(about: &'static str, what: impl Into<String>) -> Self {
+        Self { grade: Grade::Well, about, what: what.into(), next: None }
     }
 
-    fn attention(what: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { grade: Grade::Attention, what: what.into(), next: Some(next.into()) }
+    fn attention(about: &'static str, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { grade: Grade::Attention, about, what: what.into(), next: Some(next.into()) }
     }
 
-    fn bad(what: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { grade: Grade::Bad, what: what.into(), next: Some(next.into()) }
+    fn bad(about: &'static str, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { grade: Grade::Bad, about, what: what.into(), next: Some(next.into()) }
     }
 }
 
@@ -53,21 +55,29 @@ impl Doctor {
         let connection = flags.resolve(&environment)?;
         let mut findings = Vec::new();
         look(&connection, &mut findings);
-        let mut worst = Grade::Well;
-        for finding in &findings {
-            let sign = match finding.grade {
-                Grade::Well => styled(GREEN, "ok  "),
-                Grade::Attention => styled(YELLOW, "note"),
-                Grade::Bad => styled(RED, "bad "),
-            };
-            output.data(&format!("{sign} {}", finding.what))?;
-            if let Some(next) = &finding.next {
-                output.data(&format!("     → {next}"))?;
-            }
-            worst = worst.max(finding.grade);
+        let worst = findings.iter().map(|finding| finding.grade).max().unwrap_or(Grade::Well);
+        match tell(&findings, output) {
+            // It is bad, whether or not anybody reads why.
+            Err(failure) if worst == Grade::Bad && failure.is_unread() => Err(Failure::Shown),
+            Ok(()) if worst == Grade::Bad => Err(Failure::Shown),
+            other => other,
         }
-        if worst == Grade::Bad { Err(Failure::Shown) } else { Ok(()) }
     }
+}
+
+fn tell(findings: &[Finding], output: &Output) -> Result<(), Failure> {
+    for Finding { grade, about, what, next } in findings {
+        let sign = match grade {
+            Grade::Well => styled(GREEN, "ok  "),
+            Grade::Attention => styled(YELLOW, "note"),
+            Grade::Bad => styled(RED, "bad "),
+        };
+        output.data(&format!("{sign} {about:9} {what}"))?;
+        if let Some(next) = next {
+            output.data(&format!("     → {next}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn look(connection: &Connection, findings: &mut Vec<Finding>) {
@@ -75,15 +85,16 @@ fn look(connection: &Connection, findings: &mut Vec<Finding>) {
         Ok(client) => client,
         Err(failure) => return findings.push(unusable("address", &failure)),
     };
-    findings.push(Finding::well(format!("address   {}, from {}", connection.url, connection.from)));
+    findings.push(Finding::well("address", format!("{}, from {}", connection.url, connection.from)));
     findings.extend(plain_http(&client));
     let Some(Heard { standing, date }) = standing(&client, findings) else { return };
     findings.push(version(&standing));
-    if standing.mode == "crud" {
-        findings.push(Finding::well("mode      crud: the fleet is managed here"));
+    if standing.is_crud() {
+        findings.push(Finding::well("mode", "crud: the fleet is managed here"));
     } else {
         findings.push(Finding::bad(
-            format!("mode      {}: this process only answers clusters", standing.mode),
+            "mode",
+            format!("{}: this process only answers clusters", standing.mode),
             "use the address of a process in crud mode",
         ));
     }
@@ -96,15 +107,16 @@ fn look(connection: &Connection, findings: &mut Vec<Finding>) {
 }
 
 /// Settings that no request can be made with.
-fn unusable(what: &str, failure: &Failure) -> Finding {
+fn unusable(about: &'static str, failure: &Failure) -> Finding {
     let (because, next) = failure.in_words();
-    Finding { grade: Grade::Bad, what: format!("{what:9} {because}"), next: next.into_iter().next() }
+    Finding { grade: Grade::Bad, about, what: because, next: next.into_iter().next() }
 }
 
 fn plain_http(client: &Client) -> Option<Finding> {
     (!client.is_private()).then(|| {
         Finding::attention(
-            "transport plain HTTP: whoever is on the way reads the token and can change what clusters get",
+            "transport",
+            "plain HTTP: whoever is on the way reads the token and can change what clusters get",
             "put a proxy with TLS in front of the service, and use https://",
         )
     })
@@ -113,17 +125,20 @@ fn plain_http(client: &Client) -> Option<Finding> {
 fn standing(client: &Client, findings: &mut Vec<Finding>) -> Option<Heard> {
     match client.standing() {
         Ok(standing) => {
-            findings.push(Finding::well("reachable yes"));
+            findings.push(Finding::well("reachable", "yes"));
             Some(standing)
         }
         Err(error @ Error::Unreachable { .. }) => {
             let next = "is it running? does the address have the right host and port? is a firewall or a proxy between?";
-            findings.push(Finding::bad(format!("reachable {error}"), next));
+            findings.push(Finding::bad("reachable", format!("{error}"), next));
             None
         }
         Err(error) => {
-            findings
-                .push(Finding::bad(format!("reachable {error}"), "is the address that of flux-resourceset?"));
+            findings.push(Finding::bad(
+                "reachable",
+                format!("{error}"),
+                "is the address that of flux-resourceset?",
+            ));
             None
         }
     }
@@ -132,32 +147,32 @@ fn standing(client: &Client, findings: &mut Vec<Finding>) -> Option<Heard> {
 fn version(standing: &Standing) -> Finding {
     let mine = env!("CARGO_PKG_VERSION");
     if standing.version == mine {
-        return Finding::well(format!("version   {mine}, both"));
+        return Finding::well("version", format!("{mine}, both"));
     }
     Finding::attention(
-        format!("version   service {}, command line {mine}", standing.version),
+        "version",
+        format!("service {}, command line {mine}", standing.version),
         "use the same version of both: what one knows the other may not",
     )
 }
 
 fn freshness(standing: &Standing, findings: &mut Vec<Finding>) {
     let behind = standing.seconds_behind.unwrap_or_default();
-    match (standing.status.as_str(), standing.revision) {
-        ("ready", Some(revision)) if behind <= BEHIND => {
-            findings.push(Finding::well(format!("fresh     revision {revision}, store {}, {behind} s behind", standing.store)));
+    match (standing.is_ready(), standing.revision) {
+        (true, Some(revision)) if behind <= BEHIND => {
+            findings.push(Finding::well("fresh", format!("revision {revision}, store {}, {behind} s behind", standing.store)));
         }
-        ("ready", revision) => findings.push(Finding::attention(
-            format!("fresh     revision {}, store {}, {behind} s behind", revision.unwrap_or_default(), standing.store),
+        (true, revision) => findings.push(Finding::attention("fresh", format!("revision {}, store {}, {behind} s behind", revision.unwrap_or_default(), standing.store),
             "look at the service's log: it has trouble with its database, and stops answering after MAX_STALENESS",
         )),
-        (_, _) => findings.push(Finding::bad(
-            format!("fresh     not ready: {}", standing.because.as_deref().unwrap_or("it does not say why")),
+        (false, _) => findings.push(Finding::bad("fresh", format!("not ready: {}", standing.because.as_deref().unwrap_or("it does not say why")),
             "look at the service's log; clusters keep what they have meanwhile",
         )),
     }
-    if standing.writer.as_deref() == Some("failed") {
+    if standing.has_failed_writer() {
         findings.push(Finding::bad(
-            "writer    it has ended: changes are refused, polls go on",
+            "writer",
+            "it has ended: changes are refused, polls go on",
             "look at the service's log for the reason (the disk?), fix it, and restart the process",
         ));
     }
@@ -167,11 +182,12 @@ fn clock(date: Option<&str>, now: Timestamp) -> Option<Finding> {
     let there = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date?).ok()?;
     let off = now.duration_since(there).as_secs();
     if off.abs() <= CLOCK {
-        return Some(Finding::well("clock     both agree"));
+        return Some(Finding::well("clock", "both agree"));
     }
     let which = if off > 0 { "behind" } else { "ahead of" };
     Some(Finding::attention(
-        format!("clock     the service's is {} s {which} this machine's", off.abs()),
+        "clock",
+        format!("the service's is {} s {which} this machine's", off.abs()),
         "set both by NTP: times in the audit log, and the guard's hourly limits, follow the service's",
     ))
 }
@@ -179,25 +195,28 @@ fn clock(date: Option<&str>, now: Timestamp) -> Option<Finding> {
 fn token(connection: &Connection, whoami: &Result<Whoami, Error>) -> Finding {
     let from = &connection.token_from;
     match whoami {
-        Ok(Whoami { actor, role }) if role == "admin" => {
-            Finding::well(format!("token     `{actor}`, role {role}, from {from}"))
+        Ok(whoami @ Whoami { actor, role }) if whoami.is_admin() => {
+            Finding::well("token", format!("`{actor}`, role {role}, from {from}"))
         }
         Ok(Whoami { actor, role }) => Finding::bad(
-            format!("token     `{actor}`, role {role}, from {from}: it may not manage the fleet"),
+            "token",
+            format!("`{actor}`, role {role}, from {from}: it may not manage the fleet"),
             "use a token of role admin: CRUD_AUTH_TOKEN of the service, as FLUX_API_TOKEN or FLUX_API_WRITE_TOKEN",
         ),
         Err(_) if connection.credentials.token.is_none() && connection.credentials.write_token.is_none() => {
             Finding::bad(
-                "token     none",
+                "token",
+                "none",
                 "set FLUX_API_TOKEN, or `frs config set-context NAME --token-file FILE`",
             )
         }
         Err(error) if error.is(api::ProblemName::Unauthorised) => Finding::bad(
-            format!("token     the service does not know the one from {from}"),
+            "token",
+            format!("the service does not know the one from {from}"),
             "compare it with CRUD_AUTH_TOKEN of the service: was it changed, or is it cut off?",
         ),
         Err(error) => {
-            Finding::bad(format!("token     it cannot be tried: {error}"), "look at the service's log")
+            Finding::bad("token", format!("it cannot be tried: {error}"), "look at the service's log")
         }
     }
 }
@@ -214,7 +233,7 @@ fn polls(connection: &Connection, url: &str, managing: &Client, findings: &mut V
     findings.push(match heard {
         Ok((standing, managed)) => compared(url, &standing, &managed),
         Err(error) => {
-            Finding::bad(format!("polls     {error}"), "clusters cannot ask either; they keep what they have")
+            Finding::bad("polls", format!("{error}"), "clusters cannot ask either; they keep what they have")
         }
     });
 }
@@ -225,33 +244,33 @@ fn compared(url: &str, standing: &Standing, managed: &Standing) -> Finding {
         Ordering::Equal => standing.hash != managed.hash,
         Ordering::Greater => true,
     };
-    if standing.status == "ready" && is_another {
+    if standing.is_ready() && is_another {
         return Finding::bad(
+            "polls",
             format!(
-                "polls     {url} has another fleet: it is at revision {}, this one at {}",
+                "{url} has another fleet: it is at revision {}, this one at {}",
                 standing.revision.unwrap_or_default(),
                 managed.revision.unwrap_or_default()
             ),
             "the two processes do not have the same database: look at DATABASE_URL of both",
         );
     }
-    match (standing.status.as_str(), standing.revision) {
-        ("ready", revision) if revision >= managed.revision => {
-            Finding::well(format!("polls     {url} is ready, at revision {}", revision.unwrap_or_default()))
+    match (standing.is_ready(), standing.revision) {
+        (true, revision) if revision >= managed.revision => {
+            Finding::well("polls", format!("{url} is ready, at revision {}", revision.unwrap_or_default()))
         }
-        ("ready", revision) => Finding::attention(
+        (true, revision) => Finding::attention(
+            "polls",
             format!(
-                "polls     {url} is at revision {}, this one at {}",
+                "{url} is at revision {}, this one at {}",
                 revision.unwrap_or_default(),
                 managed.revision.unwrap_or_default()
             ),
             "a moment is normal; if it stays so, the two processes do not have the same database",
         ),
-        _ => Finding::bad(
-            format!(
-                "polls     {url} is not ready: {}",
-                standing.because.as_deref().unwrap_or("it does not say why")
-            ),
+        (false, _) => Finding::bad(
+            "polls",
+            format!("{url} is not ready: {}", standing.because.as_deref().unwrap_or("it does not say why")),
             "look at its log; clusters keep what they have meanwhile",
         ),
     }
@@ -259,27 +278,114 @@ fn compared(url: &str, standing: &Standing, managed: &Standing) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use api::{GuardLimits, Standing};
+    use client::{Client, Credentials, Endpoint};
     use jiff::Timestamp;
 
-    use client::{Client, Credentials, Endpoint};
-
-    use super::{Grade, clock, plain_http};
+    use super::{Finding, Grade, clock, compared, freshness, plain_http, version};
 
     #[test]
     fn a_clock_that_is_off_is_told_and_which_one() {
         let now: Timestamp = "2026-11-16T10:00:00Z".parse().expect("a time");
         let finding =
             |date: &str| clock(Some(date), now).map(|finding| (finding.grade == Grade::Well, finding.what));
-        assert_eq!(finding("Mon, 16 Nov 2026 10:00:04 GMT"), Some((true, "clock     both agree".to_owned())));
+        assert_eq!(finding("Mon, 16 Nov 2026 10:00:04 GMT"), Some((true, "both agree".to_owned())));
         assert_eq!(
             finding("Mon, 16 Nov 2026 09:58:00 GMT"),
-            Some((false, "clock     the service's is 120 s behind this machine's".to_owned()))
+            Some((false, "the service's is 120 s behind this machine's".to_owned()))
         );
         assert_eq!(
             finding("Mon, 16 Nov 2026 10:01:00 GMT"),
-            Some((false, "clock     the service's is 60 s ahead of this machine's".to_owned()))
+            Some((false, "the service's is 60 s ahead of this machine's".to_owned()))
         );
         assert!(clock(None, now).is_none());
+    }
+
+    /// A service that is well, but for what is changed.
+    fn standing(change: impl FnOnce(&mut Standing)) -> Standing {
+        let guard = GuardLimits { clusters: 3, deletions_per_hour: 10, removals_per_hour: 50 };
+        let mut standing = Standing {
+            status: api::READY.to_owned(),
+            because: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            mode: api::CRUD.to_owned(),
+            revision: Some(7),
+            hash: Some("abc".to_owned()),
+            store: "reachable".to_owned(),
+            seconds_behind: Some(0),
+            writer: Some("running".to_owned()),
+            guard,
+        };
+        change(&mut standing);
+        standing
+    }
+
+    fn told(finding: &Finding) -> (Grade, String) {
+        (finding.grade, format!("{}: {}", finding.about, finding.what))
+    }
+
+    #[test]
+    fn a_service_of_another_version_is_noted() {
+        let mine = env!("CARGO_PKG_VERSION");
+        assert_eq!(told(&version(&standing(|_| {}))), (Grade::Well, format!("version: {mine}, both")));
+        let other = standing(|standing| standing.version = "0.0.9".to_owned());
+        assert_eq!(
+            told(&version(&other)),
+            (Grade::Attention, format!("version: service 0.0.9, command line {mine}"))
+        );
+    }
+
+    #[test]
+    fn how_fresh_a_service_is_and_whether_it_still_writes_is_told() {
+        let found = |change: fn(&mut Standing)| {
+            let mut findings = Vec::new();
+            freshness(&standing(change), &mut findings);
+            findings.iter().map(told).collect::<Vec<_>>()
+        };
+        let fresh = (Grade::Well, "fresh: revision 7, store reachable, 0 s behind".to_owned());
+        assert_eq!(found(|_| {}), std::slice::from_ref(&fresh));
+        assert_eq!(
+            found(|standing| {
+                standing.seconds_behind = Some(6);
+                standing.store = "not confirmed".to_owned();
+            }),
+            [(Grade::Attention, "fresh: revision 7, store not confirmed, 6 s behind".to_owned())]
+        );
+        assert_eq!(
+            found(|standing| {
+                standing.status = "not ready".to_owned();
+                standing.because = Some("the store was replaced".to_owned());
+            }),
+            [(Grade::Bad, "fresh: not ready: the store was replaced".to_owned())]
+        );
+        assert_eq!(
+            found(|standing| standing.writer = Some(api::WRITER_FAILED.to_owned())),
+            [fresh, (Grade::Bad, "writer: it has ended: changes are refused, polls go on".to_owned())]
+        );
+    }
+
+    #[test]
+    fn the_process_that_clusters_ask_is_where_the_other_is_or_it_is_told() {
+        let found =
+            |change: fn(&mut Standing)| told(&compared("http://p", &standing(change), &standing(|_| {})));
+        assert_eq!(found(|_| {}), (Grade::Well, "polls: http://p is ready, at revision 7".to_owned()));
+        assert_eq!(
+            found(|polled| polled.revision = Some(6)),
+            (Grade::Attention, "polls: http://p is at revision 6, this one at 7".to_owned())
+        );
+        let another = "polls: http://p has another fleet: it is at revision";
+        assert_eq!(
+            found(|polled| polled.revision = Some(8)),
+            (Grade::Bad, format!("{another} 8, this one at 7"))
+        );
+        assert_eq!(
+            found(|polled| polled.hash = Some("other".to_owned())),
+            (Grade::Bad, format!("{another} 7, this one at 7"))
+        );
+        assert_eq!(
+            found(|polled| polled.status = "not ready".to_owned()),
+            (Grade::Bad, "polls: http://p is not ready: it does not say why".to_owned())
+        );
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! `edit`: a document in an editor.
 
-use api::{Operation, PatchType, ProblemName, Revisioned};
+use api::{Operation, ProblemName, Revisioned};
 use clap::Args;
 use serde_json::Value;
 
 use crate::change::{ChangeFlags, Outcome, carry_out};
 use crate::complete;
-use crate::document::{differences, normalised, patched, strategic_patch};
+use crate::document::{differences, merged, normalised};
 use crate::draft::Draft;
 use crate::failure::Failure;
 use crate::files;
@@ -15,7 +15,7 @@ use crate::session::Session;
 
 /// Change a document in your editor (VISUAL, EDITOR)
 ///
-/// Only what you changed is sent. If somebody else changes the same document meanwhile, your change is made to the new one; if it is the
+/// The document becomes what you wrote. If somebody else changes it meanwhile, what you changed is changed in the new one; if it is the
 /// same field, the editor opens again with your version of it, and says what theirs is. Save nothing, or an empty file, to leave it as it is.
 #[derive(Debug, Args)]
 pub(crate) struct Edit {
@@ -57,8 +57,11 @@ impl Edit {
                 Ok(Made::Overtaken { newer, merged, notes }) => {
                     session.output.note("Somebody else has changed the same field meanwhile.");
                     base = newer;
-                    offered = Some(page(kind, &merged, &notes)?);
-                    draft.replace(offered.as_deref().unwrap_or_default())?;
+                    let text = match page(kind, &merged, &notes).and_then(|text| draft.replace(text)) {
+                        Ok(text) => text,
+                        Err(failure) => return Err(keep(session, draft, failure)),
+                    };
+                    offered = Some(text);
                 }
                 // What can be mended is shown where it was typed.
                 Err(failure) if session.output.is_interactive() && mendable(&failure) => {
@@ -75,19 +78,17 @@ impl Edit {
     /// Tries to make the change that the text is.
     fn made(&self, session: &Session, kind: &Kind, base: &Revisioned, text: &str) -> Result<Made, Failure> {
         let edited = files::one_of("what you wrote", text, kind, session.kinds()?)?;
-        let patch = strategic_patch(&base.document, &normalised(&edited));
-        if patch.as_object().is_some_and(serde_json::Map::is_empty) {
+        let edited = normalised(&edited);
+        if edited == normalised(&base.document) {
             session.output.note("Nothing was edited.");
             return Ok(Made::Done);
         }
         let mut on = base.clone();
         loop {
-            let operation = Operation::Patch {
+            let operation = Operation::Put {
                 kind: kind.name.clone(),
-                id: Some(self.id.clone()),
-                selector: None,
-                body: patch.clone(),
-                patch_type: PatchType::Strategic,
+                id: self.id.clone(),
+                body: merged(&base.document, &edited, &on.document),
                 revision: Some(on.revision),
             };
             let stale = match carry_out(session, &vec![operation].into(), &self.change) {
@@ -99,9 +100,9 @@ impl Edit {
             if newer.revision == on.revision {
                 return Err(Failure::Refused { problem: stale, sources: Vec::new() });
             }
-            let notes = overlaps(&base.document, &normalised(&edited), &newer.document);
+            let notes = overlaps(&base.document, &edited, &newer.document);
             if !notes.is_empty() {
-                let merged = normalised(&patched(&newer.document, &patch));
+                let merged = merged(&base.document, &edited, &newer.document);
                 return Ok(Made::Overtaken { newer, merged, notes });
             }
             session.output.note(&format!(
@@ -210,7 +211,10 @@ mod tests {
         // A reference that they took away is not brought back by a field of it.
         let pinned = json!({"id": "x", "labels": {"a": "1", "b": "1"}, "namespaces": [{"id": "n", "labels": {"l": "v"}}]});
         let without = json!({"id": "x", "labels": {"a": "1", "b": "1"}});
-        assert_eq!(overlaps(&base, &pinned, &without).len(), 1);
+        assert_eq!(
+            overlaps(&base, &pinned, &without),
+            ["/namespaces/n/labels/l: you wrote \"v\", they wrote nothing"]
+        );
         // Both want the same: no quarrel.
         assert_eq!(overlaps(&base, &mine, &mine), Vec::<String>::new());
         let gone = json!({"id": "x", "namespaces": [{"id": "n"}]});

@@ -15,7 +15,7 @@ use crate::kinds::Kind;
 use crate::session::Session;
 use crate::words::count;
 
-/// So often it is begun again if the fleet changes meanwhile.
+/// At most this often it is begun again if the fleet changes meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// Write documents as YAML: all to stdout, or each to a file of its own

@@ -2,16 +2,15 @@
 
 use api::DocumentVersion;
 use clap::Args;
-use serde_json::json;
 
 use crate::complete;
 use crate::document::differences;
 use crate::failure::Failure;
-use crate::files;
+use crate::kinds::{Kind, Kinds};
 use crate::output::Format;
 use crate::session::Session;
 use crate::table::Table;
-use crate::words::{count, difference};
+use crate::words::{count, difference, or_dash};
 
 /// Show what happened to one document: who, when, why, and what
 #[derive(Debug, Args)]
@@ -34,38 +33,39 @@ impl History {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let kind = session.kind(&self.kind)?;
         let versions = session.client.history(&kind.name, &self.id, self.limit as usize)?;
+        if let Some(text) = self.output.encoded(&versions) {
+            return session.output.data(&text?);
+        }
         let text = match self.output {
-            Format::Json => format!("{:#}", json!(versions)),
-            Format::Yaml => files::to_yaml(&versions)?,
             Format::Name => {
                 versions.iter().map(|version| version.revision.to_string()).collect::<Vec<_>>().join("\n")
             }
-            Format::Table => table(&versions).text(),
             Format::Wide => versions.iter().map(whole).collect::<Vec<_>>().join("\n"),
+            _ => table(session.kinds()?, kind, &versions).text(),
         };
         session.output.data(&text)
     }
 }
 
-fn table(versions: &[DocumentVersion]) -> Table {
+fn table(kinds: &Kinds, kind: &Kind, versions: &[DocumentVersion]) -> Table {
     let mut table = Table::new(["REVISION", "TIME", "ACTOR", "REASON", "CHANGE"]);
     for version in versions {
         table.row([
             version.revision.to_string(),
             version.time.clone(),
             version.actor.clone(),
-            version.reason.clone().unwrap_or_else(|| "-".to_owned()),
-            changes_in_brief(version),
+            or_dash(version.reason.as_ref()),
+            changes_in_brief(kinds, kind, version),
         ]);
     }
     table
 }
 
 /// What a revision did to a document, on one line.
-pub(crate) fn changes_in_brief(version: &DocumentVersion) -> String {
+pub(super) fn changes_in_brief(kinds: &Kinds, kind: &Kind, version: &DocumentVersion) -> String {
     match (&version.before, &version.after) {
         (None, _) => "created".to_owned(),
-        (Some(_), None) => "deleted".to_owned(),
+        (Some(_), None) => kinds.deletion(&kind.name).to_owned(),
         (before, after) => {
             let all = differences(before.as_ref(), after.as_ref());
             match &*all {

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::complete;
 use crate::document::brief;
 use crate::failure::Failure;
-use crate::files;
 use crate::kinds::{Kind, Shape};
+use crate::output;
+use crate::references::is_enabled;
 use crate::session::Session;
 use crate::table::Table;
 
@@ -60,8 +61,8 @@ impl Inputs {
         let inputs = read(&text)?;
         session.output.data(&match self.output {
             InputsFormat::Raw => return session.output.exact(&text),
-            InputsFormat::Json => format!("{:#}", json!({ "inputs": inputs })),
-            InputsFormat::Yaml => files::to_yaml(&json!({ "inputs": inputs }))?,
+            InputsFormat::Json => output::json(&json!({ "inputs": inputs }))?,
+            InputsFormat::Yaml => output::yaml(&json!({ "inputs": inputs }))?,
             InputsFormat::Name => {
                 inputs.iter().map(|input| brief(&input["id"])).collect::<Vec<_>>().join("\n")
             }
@@ -114,7 +115,7 @@ fn table(kind: &Kind, inputs: &[Value]) -> Table {
     if kind.is_component() {
         let mut table = Table::new(["ID", "ENABLED", "DELIVERY", "TAG", "PATH", "PATCHES"]);
         for input in inputs {
-            let enabled = if input["enabled"] == false { "no" } else { "yes" };
+            let enabled = if is_enabled(input) { "yes" } else { "no" };
             table.row([
                 brief(&input["id"]),
                 enabled.to_owned(),

@@ -1,10 +1,8 @@
 //! `kinds`: what kinds of documents the service has.
 
 use clap::Args;
-use serde_json::json;
 
 use crate::failure::Failure;
-use crate::files;
 use crate::output::Format;
 use crate::session::Session;
 use crate::table::Table;
@@ -20,11 +18,12 @@ pub(crate) struct ListKinds {
 impl ListKinds {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let kinds: Vec<_> = session.kinds()?.iter().collect();
+        if let Some(text) = self.output.encoded(&kinds) {
+            return session.output.data(&text?);
+        }
         session.output.data(&match self.output {
-            Format::Json => format!("{:#}", json!(kinds)),
-            Format::Yaml => files::to_yaml(&kinds)?,
             Format::Name => kinds.iter().map(|kind| kind.name.as_str()).collect::<Vec<_>>().join("\n"),
-            Format::Table | Format::Wide => {
+            _ => {
                 let mut table = Table::new(["NAME", "SINGULAR", "POLLED AS", "FILTERS", "DESCRIPTION"]);
                 for kind in kinds {
                     let filters = if kind.query_parameters.is_empty() {

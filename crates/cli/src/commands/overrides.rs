@@ -3,12 +3,11 @@
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::assign::reference;
 use super::targets::Targets;
 use crate::change::ChangeFlags;
 use crate::complete;
 use crate::failure::Failure;
-use crate::kinds::Shape;
+use crate::references::{overridable, reference};
 use crate::session::Session;
 
 /// Override fields of a component on clusters: a canary, a hotfix, a pinned version
@@ -43,8 +42,8 @@ pub(crate) struct UnsetOverride {
 
 impl SetOverride {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
-        let kind = session.kinds()?.components()?;
-        let mut body = reference(session, kind, &self.component, &self.fields)?;
+        let kinds = session.kinds()?;
+        let mut body = reference(kinds, kinds.components()?, &self.component, &self.fields)?;
         if let Some(fields) = body.as_object_mut() {
             fields.remove("id");
         }
@@ -55,14 +54,7 @@ impl SetOverride {
 impl UnsetOverride {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let kinds = session.kinds()?;
-        let list = kinds.clusters()?.property(&kinds.components()?.name);
-        let known: Vec<String> = list
-            .and_then(|list| list["items"]["properties"].as_object())
-            .into_iter()
-            .flat_map(Map::keys)
-            .filter(|name| !matches!(name.as_str(), "id" | "enabled"))
-            .cloned()
-            .collect();
+        let known = overridable(kinds, kinds.components()?)?;
         if let Some(unknown) = self.fields.iter().find(|field| !known.contains(field)) {
             return Err(Failure::usage(format!(
                 "`{unknown}` is no override; there are {}",

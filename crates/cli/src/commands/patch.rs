@@ -40,14 +40,14 @@ pub(crate) struct Patch {
     pub file: Option<PathBuf>,
     /// The type of the patch in the file
     #[arg(long = "type", value_name = "TYPE", default_value = "strategic", requires = "file")]
-    pub meant: Meant,
+    pub meant: PatchKind,
     #[command(flatten)]
     pub change: ChangeFlags,
 }
 
 /// How a patch is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Meant {
+pub(crate) enum PatchKind {
     /// Objects merge, references merge by id
     Strategic,
     /// RFC 7396: a list replaces a list
@@ -114,9 +114,9 @@ impl Patch {
 
     fn patch_type(&self) -> PatchType {
         match self.meant {
-            Meant::Strategic => PatchType::Strategic,
-            Meant::Merge => PatchType::Merge,
-            Meant::Json => PatchType::Json,
+            PatchKind::Strategic => PatchType::Strategic,
+            PatchKind::Merge => PatchType::Merge,
+            PatchKind::Json => PatchType::Json,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Colours are for terminals, and for those who want them.
+//! Colours are for terminals, and for those who want them. Nothing forces them into a file.
 
 use crate::frs::World;
 use crate::snapshot::snapshot;
@@ -26,7 +26,7 @@ fn with_no_color_a_terminal_has_none() {
 
 #[test]
 fn without_a_terminal_there_are_none() {
-    let world = World::new().with("TERM", "xterm-256color");
+    let world = World::new().with("TERM", "xterm-256color").with("CLICOLOR_FORCE", "1");
     for line in [REMOVAL, "describe cluster east", "get clusters nobody", "doctor", "frobnicate", "--help"] {
         let run = world.frs(line);
         assert!(!format!("{}{}", run.stdout, run.stderr).contains('\u{1b}'), "{run}");

@@ -52,6 +52,22 @@ fn names_come_from_the_service() {
     assert_eq!(all[..3], ["east", "north", "west"], "{all:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_word_that_is_no_text_is_no_reason_to_panic() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new();
+    let output = world
+        .desk
+        .command(FRS)
+        .envs([("COMPLETE", "bash"), ("_CLAP_IFS", "\n"), ("_CLAP_COMPLETE_INDEX", "3")])
+        .args(["--", "frs", "get", "clusters"])
+        .arg(std::ffi::OsStr::from_bytes(b"ea\xff"))
+        .output()
+        .expect("an end");
+    assert_eq!((output.status.code(), output.stdout), (Some(0), Vec::new()));
+}
+
 #[test]
 fn commands_and_flags_need_no_service() {
     let desk = Desk::empty();

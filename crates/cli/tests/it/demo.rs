@@ -1,6 +1,6 @@
 //! `demo`.
 
-use crate::frs::World;
+use crate::frs::{FRS, World};
 use crate::snapshot::snapshot;
 use crate::terminal::Terminal;
 
@@ -36,10 +36,22 @@ fn what_one_that_was_broken_off_has_left_is_removed() {
 }
 
 #[test]
+fn one_that_nobody_reads_any_more_says_what_it_has_left() {
+    let world = World::new();
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = world.desk.command(FRS).args(["demo", "--yes"]).stdout(writer).output().expect("an end");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(output.stderr).expect("UTF-8"),
+        "error: the walk-through is broken off\nnext: `frs demo --clean` removes what it has left\n"
+    );
+}
+
+#[test]
 fn what_only_has_the_same_name_is_not_touched() {
     let world = World::new();
     world.frs("create namespace frs-demo-team-a --set labels.team=ours --yes").expect(0);
-    world.frs("demo --yes").expect(1);
     snapshot!(world.harmless(&["demo --yes", "demo --clean"]));
 }
 
@@ -60,6 +72,5 @@ fn on_a_terminal_it_waits_for_enter() {
 #[test]
 fn without_a_terminal_somebody_must_say_yes() {
     let world = World::new();
-    world.frs("demo").expect(2);
     snapshot!(world.harmless(&["demo", "demo --yes --clean"]));
 }

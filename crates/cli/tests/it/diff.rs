@@ -1,6 +1,6 @@
 //! `diff`.
 
-use crate::frs::World;
+use crate::frs::{FRS, World};
 use crate::snapshot::snapshot;
 
 #[test]
@@ -17,6 +17,12 @@ fn a_difference_is_shown_and_is_exit_code_1() {
         "diff -f broken.yaml",
         "diff -f nowhere.yaml",
     ]));
+    // They differ, whether or not anybody reads how.
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut unread = world.desk.command(FRS);
+    let output = unread.args(["diff", "-f", "new.yaml"]).stdout(writer).output().expect("an end");
+    assert_eq!(output.status.code(), Some(1));
     let references = world.frs("get cluster east -o json").expect(0).stdout;
     world.desk.piped("diff -f -", &references).expect(0);
 }

@@ -9,7 +9,6 @@ use crate::snapshot::snapshot;
 #[test]
 fn all_is_well() {
     let world = World::new();
-    world.frs("doctor").expect(0);
     snapshot!(world.harmless(&["doctor"]));
 }
 
@@ -73,14 +72,11 @@ fn a_service_that_only_answers_clusters_is_the_wrong_one_to_manage() {
     let store = [("STORE_BACKEND", "sqlite"), ("DATABASE_URL", url.as_str())];
     let crud = Service::with(&fleet(), &store);
     let read_only = Service::with(&fleet(), &[&store[..], &[("API_MODE", "read-only")]].concat());
-    let wrong = Desk::at(&read_only.url());
-    wrong.frs("doctor").expect(1);
-    let wrong = wrong.transcript(&["doctor", "get clusters"]);
+    let wrong = Desk::at(&read_only.url()).transcript(&["doctor", "get clusters"]);
 
     let right = Desk::empty();
     let context = format!("config set-context here --url {} --token {ADMIN} --current", crud.url());
     right.frs(&format!("{context} --poll-url {}", read_only.url())).expect(0);
-    right.frs("doctor").expect(0);
     let well = right.transcript(&["doctor", "inputs east namespaces --as-polled -o name"]);
     drop(read_only);
     let gone = right.frs("doctor").expect(1).to_string();

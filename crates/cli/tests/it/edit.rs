@@ -135,6 +135,25 @@ fn what_somebody_else_adds_to_what_is_taken_away_stays() {
     assert_eq!(world.document("/clusters/east")["labels"], serde_json::json!({"theirs": "x"}));
 }
 
+/// An override that was taken out in the editor stayed as an empty one, and took the definition's own labels away on the cluster.
+#[test]
+fn an_override_that_is_taken_out_is_gone_and_the_catalog_counts_again() {
+    let world = with_editor("sed -i '/^- id: team-a$/,/over: ride/{/labels:/d;/over:/d}' \"$1\"\n");
+    let before = world.document("/clusters/east");
+    world.frs("assign namespace team-a --cluster east 'labels={\"over\":\"ride\"}' --yes").expect(0);
+    assert_ne!(world.document("/clusters/east"), before);
+    world.frs("edit cluster east --yes").expect(0);
+    assert_eq!(world.document("/clusters/east"), before);
+}
+
+/// What is left out is not asked for by name, here as in every other way to leave something out.
+#[test]
+fn a_reference_that_is_left_out_in_the_editor_needs_a_confirmation() {
+    let world = with_editor("sed -i '/^- id: team-a$/d' \"$1\"\n");
+    let run = world.frs("edit cluster east --plan").expect(0);
+    assert!(run.stdout.contains("1 removal was not asked for by name, on `east`"), "{run}");
+}
+
 #[test]
 fn a_reference_that_somebody_takes_away_is_not_brought_back_by_a_field_of_it() {
     let other = meanwhile("unassign component podinfo --cluster east");

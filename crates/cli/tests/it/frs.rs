@@ -121,20 +121,7 @@ impl Desk {
 
 /// The words of a line, as a shell takes it apart.
 pub(crate) fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
-    for character in line.chars() {
-        match character {
-            '\'' => {
-                quoted = !quoted;
-                word.get_or_insert_default();
-            }
-            ' ' if !quoted => words.extend(word.take()),
-            other => word.get_or_insert_default().push(other),
-        }
-    }
-    assert!(!quoted, "a quote is open: {line}");
-    words.extend(word);
-    words
+    shlex::split(line).unwrap_or_else(|| panic!("a quote is open: {line}"))
 }
 
 /// What came of a line.

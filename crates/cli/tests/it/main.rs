@@ -34,8 +34,9 @@ mod plan;
 mod proxy;
 mod questions;
 mod service;
+mod set_patch;
 mod snapshot;
 mod terminal;
 mod trouble;
-mod values;
+
 mod watch;

@@ -72,6 +72,27 @@ fn a_document_that_somebody_else_changed_is_not_replaced_by_a_file() {
     snapshot!(run.to_string());
 }
 
+/// It was as in the file when that was compared, so it was no part of the change; and was then said to be unchanged.
+#[test]
+fn what_somebody_else_changes_meanwhile_is_not_said_to_be_unchanged() {
+    let world = World::new();
+    let url = meddling(world.service.address, 1, |_| {
+        request("PATCH", "/namespaces/team-a", Some(&json!({"labels": {"cost": "1"}})))
+    });
+    let files = "kind: ns\nid: spare\nlabels: {a: b}\n---\nkind: ns\nid: team-a\nlabels: {team: a}\n";
+    let run = Desk::at(&url).piped("apply -f - --yes", files).expect(1);
+    assert_eq!(world.document("/namespaces/spare")["labels"], json!({"a": "b"}));
+    snapshot!(run.to_string());
+}
+
+#[test]
+fn what_is_not_possible_any_more_has_moved_too() {
+    let world = World::new();
+    let url = meddling(world.service.address, 1, |_| request("DELETE", "/clusters/west", None));
+    let run = Desk::at(&url).frs("patch cluster west --set labels.a=b --yes").expect(3);
+    snapshot!(run.to_string());
+}
+
 #[test]
 fn a_fleet_that_never_rests_is_given_up_on() {
     let world = World::new();

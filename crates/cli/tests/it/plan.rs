@@ -1,9 +1,20 @@
 //! What every change has in common: its plan, and who agrees to it.
 
-use crate::frs::World;
+use crate::frs::{FRS, World};
 use crate::snapshot::snapshot;
 
 const CHANGE: &str = "patch component podinfo --set oci_tag=7.0.0";
+
+#[test]
+fn what_was_done_is_told_even_if_the_result_cannot_be_written() {
+    let world = World::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("a full device");
+    let words = ["patch", "ns", "spare", "--set", "labels.a=b", "--yes"];
+    let output = world.desk.command(FRS).args(words).stdout(full).output().expect("an end");
+    let told = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!((output.status.code(), world.service.head()), (Some(1), 2));
+    assert!(told.contains("\nRevision 2.\nerror: the output cannot be written"), "{told}");
+}
 
 #[test]
 fn without_anybody_to_ask_a_change_is_only_shown() {

@@ -1,6 +1,10 @@
 //! On a terminal somebody is asked.
 
-use crate::frs::World;
+use std::thread;
+use std::time::Duration;
+
+use crate::frs::{Desk, World};
+use crate::proxy::{Fate, between};
 use crate::snapshot::snapshot;
 use crate::terminal::{END, Terminal};
 
@@ -28,6 +32,19 @@ fn anything_else_does_not() {
         assert_eq!((code, world.service.head()), (Some(1), 1), "{answer:?}: {screen}");
         assert!(screen.contains("Nothing was changed."), "{screen}");
     }
+}
+
+/// A `y` that was meant for something else, or pasted, agreed to a plan that nobody had seen.
+#[test]
+fn what_was_typed_before_the_question_is_no_answer_to_it() {
+    let world = World::new();
+    let slow = between(world.service.address, |_| {
+        thread::sleep(Duration::from_millis(500));
+        Fate::Forward
+    });
+    let terminal = Terminal::start(&Desk::at(&slow), CHANGE).types("y\n");
+    let (code, screen) = terminal.until("[y/N] ").types("n\n").end();
+    assert_eq!((code, world.service.head()), (Some(1), 1), "{screen}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is the same in every run of what is printed: ports, times, digests and folders are replaced by something as long.
+//! What is the same in every run of what is printed: ports, times, digests and folders are replaced by a word that stands for them.
 
 use std::sync::LazyLock;
 
@@ -24,9 +24,9 @@ const REPLACED: [(&str, &str); 11] = [
 /// A text with everything replaced that differs between runs.
 pub(crate) fn stable(text: &str) -> String {
     static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-        let version = format!(r"\b{}\b", regex::escape(env!("CARGO_PKG_VERSION")));
+        let version = format!(r"\b(v?){}\b", regex::escape(env!("CARGO_PKG_VERSION")));
         let pattern = |(pattern, stands_for)| (Regex::new(pattern).expect("a pattern"), stands_for);
-        REPLACED.into_iter().chain([(&*version, "VERSION")]).map(pattern).collect()
+        REPLACED.into_iter().chain([(&*version, "${1}VERSION")]).map(pattern).collect()
     });
     let replaced = |text: String, (pattern, stands_for): &(Regex, &str)| {
         pattern.replace_all(&text, *stands_for).into_owned()

@@ -28,7 +28,7 @@ impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ReadOnly => "read-only",
-            Self::Crud => "crud",
+            Self::Crud => api::CRUD,
         })
     }
 }

@@ -23,7 +23,7 @@ impl Role {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FleetReader => "fleet-reader",
-            Self::Admin => "admin",
+            Self::Admin => api::ADMIN,
         }
     }
 

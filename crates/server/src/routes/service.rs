@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{GuardLimits, Standing};
+use api::{GuardLimits, READY, Standing, WRITER_FAILED};
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::response::IntoResponse;
@@ -40,14 +40,15 @@ async fn ready(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
     let serving = app.replica.serving();
     let known = app.replica.known();
     let status = if serving.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let writer = app.writer.as_ref().map(|writer| if writer.has_failed() { "failed" } else { "running" });
+    let writer =
+        app.writer.as_ref().map(|writer| if writer.has_failed() { WRITER_FAILED } else { "running" });
     let store = match (app.replica.trouble(), app.replica.millis_behind()) {
         (None, Some(_)) => "reachable",
         (None, None) => "not asked yet",
         (Some(_), _) => "not confirmed",
     };
     let body = Standing {
-        status: if serving.is_ok() { "ready" } else { "not ready" }.to_owned(),
+        status: if serving.is_ok() { READY } else { "not ready" }.to_owned(),
         because: serving.err().map(|not_serving| not_serving.to_string()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode: app.mode.to_string(),

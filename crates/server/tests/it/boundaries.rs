@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use fleet::{GuardClass, Shape};
+
 /// Our crates, and which of ours each depends on. `bench` may know all of them, `e2e` none; nobody knows these two.
 const OURS: [(&str, &[&str]); 7] = [
     ("crates/fleet", &[]),
@@ -117,6 +119,14 @@ fn the_wire_types_depend_on_serde_only() {
     says_none_of("crates/api/src", &["async ", "std::io", "std::fs", "std::net", "std::time"]);
 }
 
+/// The wire has words of the core, and a client compares them.
+#[test]
+fn the_words_of_the_wire_are_those_of_the_core() {
+    assert_eq!((api::CLUSTER, api::COMPONENT), (Shape::Cluster.as_str(), Shape::Component.as_str()));
+    assert_eq!(api::EACH, GuardClass::Each.as_str());
+    assert_eq!((api::DECOMMISSIONED, api::KINDS), (fleet::DECOMMISSIONED, fleet::KINDS));
+}
+
 #[test]
 fn the_ledger_depends_on_the_core_and_a_database_and_not_on_http() {
     assert_eq!(
@@ -146,13 +156,14 @@ fn sql_is_in_the_ledger_only() {
     for (folder, _) in OURS {
         assert_eq!(dependencies(folder).contains("rusqlite"), folder == "crates/ledger", "{folder}");
     }
-    for folder in ["crates/api/src", "crates/fleet/src", "crates/server/src"] {
-        says_none_of(folder, &["rusqlite", "SELECT ", "INSERT INTO", "DELETE FROM", "PRAGMA"]);
+    for (folder, _) in OURS.iter().filter(|(folder, _)| *folder != "crates/ledger") {
+        let words = ["rusqlite", "SELECT ", "INSERT INTO", "DELETE FROM", "PRAGMA"];
+        says_none_of(&format!("{folder}/src"), &words);
     }
 }
 
 #[test]
-fn http_is_in_the_service_only() {
+fn http_is_answered_by_the_service_and_asked_by_the_client() {
     for (folder, _) in OURS {
         for name in ["axum", "http", "hyper", "hyper-util", "tower"] {
             assert_eq!(
@@ -161,6 +172,11 @@ fn http_is_in_the_service_only() {
                 "{folder} and `{name}`"
             );
         }
+        assert_eq!(
+            dependencies(folder).contains("reqwest"),
+            folder == "crates/client",
+            "{folder} and `reqwest`"
+        );
     }
 }
 

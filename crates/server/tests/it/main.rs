@@ -4,6 +4,7 @@ mod access;
 mod api;
 mod boundaries;
 mod cluster_plane;
+mod deploy;
 mod documents;
 mod flux;
 mod guard;

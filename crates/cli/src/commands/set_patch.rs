@@ -11,6 +11,8 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 /// Set values of a component on these clusters: Helm values by their path, or substitutions of a kustomization
+///
+/// Of the clusters that a selector selects, those without the component are passed over.
 #[derive(Debug, Args)]
 pub(crate) struct SetPatch {
     /// The component
@@ -47,7 +49,8 @@ impl SetPatch {
             let (key, value) = pair(value)?;
             values.insert(key.to_owned(), value.into());
         }
-        self.targets.patch(session, &json!({"patches": { (self.component): values }}), &self.change)
+        let targets = self.targets.with_component(session, &self.component)?;
+        targets.patch(session, &json!({"patches": { (self.component): values }}), &self.change)
     }
 }
 

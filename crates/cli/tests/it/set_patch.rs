@@ -24,6 +24,22 @@ fn values_of_a_component_are_set_and_taken_away() {
     snapshot!([set, unset].join("\n"));
 }
 
+/// One cluster without the component refused the whole wave.
+#[test]
+fn of_the_selected_clusters_those_without_the_component_are_passed_over() {
+    let world = World::new();
+    let told = world.transcript(&[
+        "set patch cert-manager -l region crds.enabled=true --yes",
+        "set patch traefik -l region a=b --yes",
+        "set patch podinfo -l region=moon a=b --yes",
+    ]);
+    let patches = |cluster: &str| world.document(&format!("/clusters/{cluster}"))["patches"].clone();
+    assert_eq!(patches("west"), json!({"cert-manager": {"crds.enabled": "true"}}));
+    assert_eq!(patches("east")["cert-manager"], json!({"crds.enabled": "true"}));
+    assert_eq!(patches("north"), json!(null));
+    snapshot!(told);
+}
+
 #[test]
 fn what_is_no_value_is_refused() {
     let world = World::new();

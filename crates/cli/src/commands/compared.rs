@@ -1,0 +1,121 @@
+//! Documents from files beside what the service has: for `apply` and `diff`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use api::{Operation, Revisioned};
+use client::Asked;
+
+use crate::change::Change;
+use crate::document::normalised;
+use crate::failure::Failure;
+use crate::files::{self, Found};
+use crate::session::Session;
+use crate::words::names as names_of;
+
+/// From this many documents of a kind on, the whole kind is fetched rather than each.
+const WHOLE_KIND: usize = 20;
+
+/// A document from a file beside what the service has.
+pub(super) struct Compared {
+    /// The document from the file.
+    pub found: Found,
+    /// What the service has.
+    pub stored: Option<Revisioned>,
+}
+
+impl Compared {
+    /// Whether the file says what the service has.
+    pub(super) fn is_same(&self) -> bool {
+        self.stored
+            .as_ref()
+            .is_some_and(|stored| normalised(&stored.document) == normalised(&self.found.document))
+    }
+
+    /// Whether it is this document.
+    pub(super) fn is(&self, kind: &str, id: &str) -> bool {
+        self.found.kind == kind && self.found.id == id
+    }
+
+    /// What makes the service have what the file says.
+    fn operation(&self) -> Operation {
+        let Found { kind, id, document, .. } = &self.found;
+        match &self.stored {
+            None => Operation::Create {
+                kind: kind.clone(),
+                id: Some(id.clone()),
+                body: document.clone(),
+                replace_decommissioned: false,
+            },
+            Some(stored) => Operation::Put {
+                kind: kind.clone(),
+                id: id.clone(),
+                body: document.clone(),
+                revision: Some(stored.revision),
+            },
+        }
+    }
+}
+
+/// Reads files, and fetches what the service has of the same documents.
+pub(super) fn read(session: &Session, paths: &[PathBuf]) -> Result<Vec<Compared>, Failure> {
+    let found = files::read(paths, session.kinds()?)?;
+    let names: Vec<(&str, &str)> = found.iter().map(|one| (&*one.kind, &*one.id)).collect();
+    let mut stored = stored(session, &names)?;
+    let beside = |found: Found| {
+        let stored = stored.remove(&(found.kind.clone(), found.id.clone()));
+        Compared { found, stored }
+    };
+    Ok(found.into_iter().map(beside).collect())
+}
+
+/// What the service has of these documents, by kind and id.
+fn stored(
+    session: &Session,
+    names: &[(&str, &str)],
+) -> Result<BTreeMap<(String, String), Revisioned>, Failure> {
+    let mut ids: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (kind, id) in names {
+        ids.entry(kind).or_default().push(id);
+    }
+    let mut stored = BTreeMap::new();
+    for (kind, ids) in ids {
+        let found = if ids.len() >= WHOLE_KIND {
+            session.list(kind, &Asked::default())?
+        } else {
+            let each = ids.iter().map(|id| session.document(kind, id));
+            each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
+        };
+        stored.extend(found.into_iter().map(|one| ((kind.to_owned(), one.id().to_owned()), one)));
+    }
+    Ok(stored)
+}
+
+/// An error if somebody else has changed one of these documents since they were read: they were the same as in the files, and so no part of
+/// the change.
+pub(super) fn still_same(session: &Session, same: &[&Compared]) -> Result<(), Failure> {
+    let names: Vec<(&str, &str)> = same.iter().map(|one| (&*one.found.kind, &*one.found.id)).collect();
+    let now = stored(session, &names)?;
+    let moved = same.iter().filter(|one| {
+        let key = (one.found.kind.clone(), one.found.id.clone());
+        let revision = |document: &Revisioned| document.revision;
+        now.get(&key).map(revision) != one.stored.as_ref().map(revision)
+    });
+    let moved: Vec<String> = moved.map(|one| format!("{}/{}", one.found.kind, one.found.id)).collect();
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let others = names_of(&moved, moved.len());
+    Err(Failure::with_next(
+        format!(
+            "the change was made; but somebody else has changed {others} meanwhile, which was as in the files before"
+        ),
+        "`frs diff` shows what is different now",
+    ))
+}
+
+/// What makes the service have what the files say.
+pub(super) fn change<'a>(different: impl Iterator<Item = &'a Compared>) -> Change {
+    let (operations, sources) = different.map(|one| (one.operation(), one.found.source.clone())).unzip();
+    Change { operations, sources }
+}
