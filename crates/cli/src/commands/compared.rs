@@ -108,7 +108,7 @@ pub(super) fn still_same(session: &Session, same: &[&Compared]) -> Result<(), Fa
     let others = names_of(&moved, moved.len());
     Err(Failure::with_next(
         format!(
-            "the change was made; but somebody else has changed {others} meanwhile, which was as in the files before"
+            "the change was made, but {others} is no longer as the files say: somebody else has changed it meanwhile"
         ),
         "`frs diff` shows what is different now",
     ))
