@@ -132,7 +132,7 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
         }
         let now = match session.client.plan(&change.operations) {
             // What was agreed to was possible, and is not any more.
-            Err(error @ Error::Problem(_)) if flags.is_agreed() => {
+            Err(error) if flags.is_agreed() && is_impossible(&error) => {
                 return Err(Failure::Moved(error.to_string()));
             }
             other => other.map_err(|error| change.refused(error))?,
@@ -154,6 +154,11 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
         "the fleet changes faster than this could be carried out; nothing was changed",
         "try again",
     ))
+}
+
+/// Whether the fleet, as it is now, is what a change cannot be made to.
+fn is_impossible(error: &Error) -> bool {
+    error.problem().is_some_and(|problem| matches!(problem.status, 404 | 409 | 412 | 413 | 422))
 }
 
 /// A reason as a header can carry it.

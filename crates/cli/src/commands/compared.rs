@@ -97,9 +97,8 @@ pub(super) fn still_same(session: &Session, same: &[&Compared]) -> Result<(), Fa
     let names: Vec<(&str, &str)> = same.iter().map(|one| (&*one.found.kind, &*one.found.id)).collect();
     let now = stored(session, &names)?;
     let moved = same.iter().filter(|one| {
-        let key = (one.found.kind.clone(), one.found.id.clone());
-        let revision = |document: &Revisioned| document.revision;
-        now.get(&key).map(revision) != one.stored.as_ref().map(revision)
+        let now = now.get(&(one.found.kind.clone(), one.found.id.clone()));
+        now.is_none_or(|now| normalised(&now.document) != normalised(&one.found.document))
     });
     let moved: Vec<String> = moved.map(|one| format!("{}/{}", one.found.kind, one.found.id)).collect();
     if moved.is_empty() {
