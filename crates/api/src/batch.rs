@@ -99,6 +99,19 @@ pub enum Operation {
         #[serde(default)]
         patch_type: PatchType,
     },
+    /// Change the patches of a cluster for a component, or of each of the selected ones that have it.
+    PatchValues {
+        /// The component.
+        id: String,
+        /// The cluster.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cluster: Option<String>,
+        /// Or which clusters.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        selector: Option<String>,
+        /// Values to set, `null` for those to remove; `null` in place of all of it removes them all.
+        body: Value,
+    },
     /// Remove one reference of a cluster, or of each of the selected ones that have it.
     Unassign {
         /// The kind of what is referred to.

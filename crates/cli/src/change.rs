@@ -9,7 +9,7 @@ use client::{Commitment, Error};
 use serde_json::json;
 
 use crate::ask;
-use crate::failure::{Failure, LOOK_FIRST};
+use crate::failure::Failure;
 use crate::kinds::is_record;
 use crate::plan;
 use crate::session::Session;
@@ -92,7 +92,11 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
     let reason = flags.reason.as_deref().map(reason).transpose()?;
     // Before anything is done: an error afterwards would hide what was done.
     session.kinds()?;
-    let mut shown = session.client.plan(&change.operations).map_err(|error| change.refused(error))?;
+    let mut shown = session.client.plan(&change.operations).map_err(|error| match flags.expect {
+        // What was agreed to was possible, and is not any more.
+        Some(_) if is_impossible(&error) => Failure::Moved(error.to_string()),
+        _ => change.refused(error),
+    })?;
     show(session, &shown, flags)?;
     if let Some(expected) = flags.expect.as_deref().filter(|expected| *expected != plan::name(&shown)) {
         return Err(Failure::Moved(format!("this is plan {}, not {expected}", plan::name(&shown))));
@@ -121,17 +125,13 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
         };
         // A proxy that answers for the service does not say what the service has done.
         if let Error::Unreachable { .. } | Error::Foreign { .. } = error {
-            return Err(Failure::with_next(
-                format!("{error}. Whether the change was made is not known"),
-                LOOK_FIRST,
-            ));
+            return Err(Failure::Unknown(error.to_string()));
         }
         // The fleet has moved, or with it what Flux would delete.
         if !error.is(ProblemName::Stale) && !error.is(ProblemName::Confirm) {
             return Err(change.refused(error));
         }
         let now = match session.client.plan(&change.operations) {
-            // What was agreed to was possible, and is not any more.
             Err(error) if flags.is_agreed() && is_impossible(&error) => {
                 return Err(Failure::Moved(error.to_string()));
             }

@@ -8,7 +8,7 @@ use client::Error;
 use crate::output::{BOLD, Output, RED, styled};
 
 /// What to do when nobody knows whether a change was made.
-pub(crate) const LOOK_FIRST: &str = "`frs audit --limit 3` shows whether it was; look before you do it again";
+const LOOK_FIRST: &str = "`frs audit --limit 3` shows whether it was; look before you do it again";
 
 /// Everything but success.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) enum Failure {
     Moved(String),
     /// What was found has been shown, and is not well: `diff` found differences, `doctor` something bad.
     Shown,
+    /// Nobody knows whether the change was made.
+    Unknown(String),
     /// Asked, and the answer was no.
     Declined,
     /// The service did not do it.
@@ -79,6 +81,10 @@ impl Failure {
             Self::Shown | Self::Declined => ("nothing was changed".to_owned(), Vec::new()),
             Self::Output(error) => (format!("the output cannot be written: {error}"), Vec::new()),
             Self::Usage(what) => (what.clone(), vec!["`--help` says how it is used".to_owned()]),
+            Self::Unknown(what) => (
+                format!("{what}. Whether the change was made is not known"),
+                vec![LOOK_FIRST.to_owned()],
+            ),
             Self::Failed { what, next } => (what.clone(), next.clone()),
             Self::Moved(what) => (
                 what.clone(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use api::Strict;
 use serde_json::{Map, Value};
-use walkdir::{DirEntry, WalkDir};
+use walkdir::WalkDir;
 
 use crate::failure::Failure;
 use crate::kinds::{Kind, Kinds, Shape};
@@ -63,6 +63,17 @@ fn unreadable(asked: &Path, error: &walkdir::Error) -> Failure {
     })
 }
 
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+/// Whether it does not matter that something in a folder cannot be gone to: what is hidden, or a link to nowhere that is called like no file
+/// of ours.
+fn is_of_no_concern(error: &walkdir::Error, known: impl Fn(&Path) -> bool) -> bool {
+    let leads_nowhere = error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    error.path().is_some_and(|path| is_hidden(path) || leads_nowhere && !known(path))
+}
+
 /// A file itself or stdin, or the YAML and JSON files in a folder and below, sorted. What begins with a dot is not looked at; a link that
 /// leads back to a folder above it is an error.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
@@ -72,12 +83,21 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let known = |path: &Path| {
         path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
     };
-    let hidden = |entry: &DirEntry| entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
     let mut all = Vec::new();
-    for entry in WalkDir::new(path).follow_links(true).into_iter().filter_entry(|entry| !hidden(entry)) {
-        let entry = entry.map_err(|error| unreadable(path, &error))?;
-        // Whatever is named on the command line is read, even if it is no plain file.
-        if !entry.file_type().is_dir() && (entry.depth() == 0 || known(entry.path())) {
+    for entry in WalkDir::new(path)
+        .follow_links(true)
+        .into_iter()
+        .filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.path()))
+    {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) if error.depth() > 0 && is_of_no_concern(&error, known) => continue,
+            Err(error) => return Err(unreadable(path, &error)),
+        };
+        // What is named on the command line is read, even if it is no plain file.
+        if entry.depth() == 0 && !entry.file_type().is_dir()
+            || entry.file_type().is_file() && known(entry.path())
+        {
             all.push(entry.into_path());
         }
     }

@@ -98,15 +98,36 @@ fn harmless(text: &str) -> String {
         match character {
             _ if style.is_some() => safe.push_str(&rest[..length]),
             '\n' | '\t' => safe.push(character),
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                safe.extend(character.escape_unicode());
-            }
-            other if other.is_control() => safe.extend(other.escape_default()),
-            other => safe.push(other),
+            other => seen(other, &mut safe),
         }
         rest = &rest[length..];
     }
     safe
+}
+
+/// A text on one line, in which everything can be seen.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut line, character| {
+        seen(character, &mut line);
+        line
+    })
+}
+
+/// A character as it is, or in words if it is one that does something, or nothing that can be seen.
+fn seen(character: char, text: &mut String) {
+    match character {
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{200b}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{feff}' => text.extend(character.escape_unicode()),
+        other if other.is_control() => text.extend(other.escape_default()),
+        other => text.push(other),
+    }
 }
 
 /// How long the style of ours is that a text begins with. No other is let through: there are some that hide what follows.
@@ -179,7 +200,7 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
-    use super::{RED, harmless, styled};
+    use super::{RED, harmless, styled, visible};
 
     #[test]
     fn a_terminal_gets_nothing_to_obey_but_styles() {
@@ -191,6 +212,8 @@ mod tests {
         );
         assert_eq!(harmless("a\u{1b}[8mhidden\u{1b}[38;5;1mb"), "a\\u{1b}[8mhidden\\u{1b}[38;5;1mb");
         assert_eq!(harmless("safe\u{202e}txt"), "safe\\u{202e}txt");
+        assert_eq!(harmless("a\u{61c}b\u{200b}c\u{2028}d"), "a\\u{61c}b\\u{200b}c\\u{2028}d");
+        assert_eq!(visible("one\r\n\ttwo\u{85}"), "one\\r\\n\\ttwo\\u{85}");
         assert_eq!(harmless("é ✓ 日本"), "é ✓ 日本");
     }
 }

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use api::{Change, Effect, FieldChange, Plan, PlannedDocument, RemovalGroup};
 
-use crate::document::differences;
+use crate::document::{Difference, differences};
 use crate::kinds::is_record;
 use crate::output::{BOLD, FAINT, GREEN, RED, YELLOW, styled};
-use crate::words::{count, difference, names};
+use crate::words::{count, difference, is_cut, names};
 
 /// At most this many different changes of what clusters get are told.
 const CHANGES: usize = 40;
@@ -97,7 +97,7 @@ struct Alike<'a> {
     kind: &'a str,
     change: Change,
     /// What becomes different; nothing if that was too much to tell.
-    fields: Option<Vec<String>>,
+    fields: Option<Vec<Difference>>,
     ids: Vec<String>,
 }
 
@@ -105,11 +105,10 @@ struct Alike<'a> {
 fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: usize) {
     let mut groups: Vec<Alike> = Vec::new();
     for PlannedDocument { kind, id, change, before, after, untold } in documents {
-        let fields = differences(before.as_ref(), after.as_ref());
+        let mut fields = differences(before.as_ref(), after.as_ref());
         // A side that has none of the fields is no difference by itself.
-        let fields = fields.iter().filter(|field| !matches!(&*field.place, "" | "/id"));
-        let fields = fields.map(|field| difference(&field.place, field.old.as_ref(), field.new.as_ref()));
-        let fields = (!untold).then(|| fields.collect::<Vec<String>>());
+        fields.retain(|field| !matches!(&*field.place, "" | "/id"));
+        let fields = (!untold).then_some(fields);
         let alike =
             |group: &&mut Alike| group.kind == kind && group.change == *change && group.fields == fields;
         match groups.iter_mut().find(alike) {
@@ -118,6 +117,7 @@ fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: us
         }
     }
     let mut told = 0;
+    let mut are_cut = false;
     for Alike { kind, change, fields, ids } in groups.iter().take(GROUPS) {
         told += ids.len();
         let (sign, style) = sign(*change);
@@ -128,8 +128,9 @@ fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: us
             let _ = writeln!(text, "      {}", styled(YELLOW, what));
             continue;
         };
-        for field in fields.iter().take(FIELDS) {
-            let _ = writeln!(text, "      {field}");
+        for Difference { place, old, new } in fields.iter().take(FIELDS) {
+            are_cut |= is_cut(old.as_ref(), new.as_ref());
+            let _ = writeln!(text, "      {}", difference(place, old.as_ref(), new.as_ref()));
         }
         if fields.len() > FIELDS {
             let more = count(fields.len() - FIELDS, "field");
@@ -139,6 +140,10 @@ fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: us
                 styled(FAINT, format_args!("and {more} more; `--plan -o json` has them"))
             );
         }
+    }
+    if are_cut {
+        let what = "long values are told in part; `--plan -o json` has all of them";
+        let _ = writeln!(text, "    {}", styled(FAINT, what));
     }
     if changed > told {
         let _ = writeln!(
@@ -320,6 +325,18 @@ Flux will delete 1 input on 1 cluster
         assert!(text.contains("  - namespaces/payments on 2 clusters: a, b (removed)"), "{text}");
         assert!(!text.contains("of-a-decommissioned-one"), "{text}");
         assert!(text.ends_with("    and 42 more; `--plan -o json` has more of them"), "{text}");
+    }
+
+    /// They were compared after they were cut, and told as one.
+    #[test]
+    fn documents_whose_long_values_differ_at_the_end_are_not_the_same() {
+        let plan = plan(|plan| {
+            let new = |id: &str, end: &str| json!({"kind": "namespaces", "id": id, "change": "added", "after": {"id": id, "annotations": {"n": "x".repeat(120) + end}}});
+            plan["documents"] = json!([new("one", "1"), new("two", "2")]);
+        });
+        let text = plain(&plan);
+        assert!(text.contains("  + namespaces/one\n") && text.contains("  + namespaces/two\n"), "{text}");
+        assert!(text.contains("long values are told in part"), "{text}");
     }
 
     #[test]

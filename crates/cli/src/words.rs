@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::output::{FAINT, GREEN, RED, styled};
+use crate::output::{FAINT, GREEN, RED, styled, visible};
 
 /// At most this many names are told of each list.
 const NAMES: usize = 8;
@@ -34,14 +34,20 @@ pub(crate) fn difference(place: &str, old: Option<&Value>, new: Option<&Value>) 
         None => styled(FAINT, "(none)"),
         Some(text) => styled(style, short(text, same.saturating_sub(BEFORE))),
     };
-    format!("{place}  {} → {}", side(old.as_ref(), RED), side(new.as_ref(), GREEN))
+    format!("{}  {} → {}", visible(place), side(old.as_ref(), RED), side(new.as_ref(), GREEN))
+}
+
+/// Whether a difference is told in part only.
+pub(crate) fn is_cut(old: Option<&Value>, new: Option<&Value>) -> bool {
+    [old, new].into_iter().flatten().any(|value| in_words(value).chars().count() > VALUE)
 }
 
 /// A value as JSON, or a text as it stands.
 fn in_words(value: &Value) -> String {
+    let is_plain = |text: &str| !text.is_empty() && !text.contains(|c: char| c == '"' || c.is_control());
     match value {
-        Value::String(text) if !text.is_empty() && !text.contains(['\n', '"']) => text.clone(),
-        other => other.to_string(),
+        Value::String(text) if is_plain(text) => visible(text),
+        other => visible(&other.to_string()),
     }
 }
 

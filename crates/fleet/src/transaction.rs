@@ -86,6 +86,15 @@ pub enum Operation {
         /// How.
         patch: Patch,
     },
+    /// Change the patches of a cluster for a component, or of each of the selected ones that have it.
+    PatchValues {
+        /// Which clusters.
+        clusters: Target,
+        /// The component.
+        component: Box<str>,
+        /// Values to set, `null` for those to remove; `null` in place of all of it removes them all.
+        values: Value,
+    },
     /// Remove one reference of a cluster, or of each of the selected ones that have it, with the patches for it.
     RemoveReference {
         /// Which clusters.

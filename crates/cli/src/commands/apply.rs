@@ -30,14 +30,13 @@ impl Apply {
             // The service is asked for the plan of nothing, too.
             change = compared::change(compared.iter().take(1));
         }
-        let (changed, documents) = match carry_out(session, &change, &self.change)? {
-            Outcome::Done(answer) => {
-                let same: Vec<&Compared> = compared.iter().filter(|one| one.is_same()).collect();
-                compared::still_same(session, &same)?;
-                (answer.changed, answer.documents)
-            }
-            Outcome::Shown => (0, Vec::new()),
+        let (changed, documents, done) = match carry_out(session, &change, &self.change)? {
+            Outcome::Done(answer) => (answer.changed, answer.documents, "the change was made"),
+            Outcome::Shown => (0, Vec::new(), "nothing was to be changed"),
         };
+        if !self.change.plan {
+            compared::still_same(session, compared.iter().filter(|one| one.is_same()), done)?;
+        }
         // The service does not name all of very many; what is the same to it, though not to us, it names none of.
         let are_all_named = changed == documents.len();
         let is_named = |one: &Compared| documents.iter().any(|document| one.is(&document.kind, &document.id));

@@ -92,10 +92,18 @@ fn stored(
 }
 
 /// An error if somebody else has changed one of these documents since they were read: they were the same as in the files, and so no part of
-/// the change.
-pub(super) fn still_same(session: &Session, same: &[&Compared]) -> Result<(), Failure> {
+/// the change. `done` says what came of that.
+pub(super) fn still_same<'a>(
+    session: &Session,
+    same: impl Iterator<Item = &'a Compared>,
+    done: &str,
+) -> Result<(), Failure> {
+    let same: Vec<&Compared> = same.collect();
     let names: Vec<(&str, &str)> = same.iter().map(|one| (&*one.found.kind, &*one.found.id)).collect();
-    let now = stored(session, &names)?;
+    let now = stored(session, &names).map_err(|failure| {
+        let (because, _) = failure.in_words();
+        Failure::failed(format!("{done}; whether the rest is still as the files say is not known: {because}"))
+    })?;
     let moved = same.iter().filter(|one| {
         let now = now.get(&(one.found.kind.clone(), one.found.id.clone()));
         now.is_none_or(|now| normalised(&now.document) != normalised(&one.found.document))
@@ -106,9 +114,7 @@ pub(super) fn still_same(session: &Session, same: &[&Compared]) -> Result<(), Fa
     }
     let others = names_of(&moved, moved.len());
     Err(Failure::with_next(
-        format!(
-            "the change was made, but {others} is no longer as the files say: somebody else has changed it meanwhile"
-        ),
+        format!("{done}, but {others} is no longer as the files say: somebody else has changed it meanwhile"),
         "`frs diff` shows what is different now",
     ))
 }

@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use crate::change::{ChangeFlags, Outcome, carry_out};
 use crate::complete;
-use crate::document::{differences, merged, normalised};
+use crate::document::{Difference, differences, merged, normalised};
 use crate::draft::Draft;
 use crate::failure::Failure;
 use crate::files;
 use crate::kinds::Kind;
+use crate::output::visible;
 use crate::session::Session;
 
 /// Change a document in your editor (VISUAL, EDITOR)
@@ -40,11 +41,13 @@ impl Edit {
                 Ok(text) => text,
                 Err(failure) => return Err(keep(session, draft, failure)),
             };
-            if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            if written(&text).next().is_none() {
                 return Err(Failure::Declined);
             }
             // Who closes the editor has not said that their version is to win.
-            if self.change.is_agreed() && offered.as_ref() == Some(&text) {
+            if self.change.is_agreed()
+                && offered.as_deref().is_some_and(|offered| written(offered).eq(written(&text)))
+            {
                 let what = "somebody else has changed the same field, and you left it at that";
                 return Err(keep(session, draft, Failure::Moved(what.to_owned())));
             }
@@ -142,13 +145,20 @@ fn overlaps(base: &Value, mine: &Value, theirs: &Value) -> Vec<String> {
         all
     };
     let (mine, theirs) = (of(mine), of(theirs));
+    // Two who do the same have no quarrel; nor have they about what comes or goes with it.
+    let same = |place: &str| {
+        let at = |all: &[Difference]| all.iter().find(|one| one.place == place).map(|one| one.new.clone());
+        at(&mine).is_some_and(|new| Some(new) == at(&theirs))
+    };
     let touches = |one: &str, other: &str| {
-        one == other || one.starts_with(&format!("{other}/")) || other.starts_with(&format!("{one}/"))
+        let (outer, inner) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+        let is_inside =
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        is_inside && !same(outer)
     };
     let told = |value: Option<&Value>| value.map_or("nothing".to_owned(), ToString::to_string);
     let both = mine.iter().filter_map(|mine| {
-        let other =
-            theirs.iter().find(|theirs| touches(&mine.place, &theirs.place) && mine.new != theirs.new);
+        let other = theirs.iter().find(|theirs| touches(&mine.place, &theirs.place));
         other.map(|theirs| {
             format!(
                 "{}: you wrote {}, they wrote {}",
@@ -161,6 +171,11 @@ fn overlaps(base: &Value, mine: &Value, theirs: &Value) -> Vec<String> {
     both.collect()
 }
 
+/// What is written there, without comments and empty lines.
+fn written(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+}
+
 /// What the editor shows.
 fn page(kind: &Kind, document: &Value, notes: &[String]) -> Result<String, Failure> {
     let mut page = String::from(
@@ -168,7 +183,7 @@ fn page(kind: &Kind, document: &Value, notes: &[String]) -> Result<String, Failu
     );
     for note in notes {
         page.push_str("# Somebody else has changed this meanwhile. ");
-        page.push_str(&note.replace('\n', " "));
+        page.push_str(&visible(note));
         page.push('\n');
     }
     page.push_str(&files::yaml(kind, document)?);
@@ -197,7 +212,22 @@ fn told_where(session: &Session, draft: Draft) {
 mod tests {
     use serde_json::json;
 
-    use super::overlaps;
+    use super::{overlaps, page};
+    use crate::files;
+    use crate::kinds::tests::kinds;
+
+    /// A carriage return in a key ended the comment that told of it, and the rest of the key was read as a field.
+    #[test]
+    fn what_a_comment_tells_stays_a_comment() {
+        let kinds = kinds();
+        let kind = kinds.clusters().expect("clusters");
+        let document = json!({"id": "x"});
+        for end in ["\r", "\n", "\u{85}", "\u{2028}", "\u{2029}"] {
+            let note = format!("/patches/podinfo/a{end}protected: true #: you wrote \"1\"");
+            let page = page(kind, &document, &[note]).expect("a page");
+            assert_eq!(files::one_of("it", &page, kind, &kinds).expect("a document"), document, "{page:?}");
+        }
+    }
 
     #[test]
     fn two_who_change_different_fields_do_not_overlap() {
@@ -215,6 +245,13 @@ mod tests {
             overlaps(&base, &pinned, &without),
             ["/namespaces/n/labels/l: you wrote \"v\", they wrote nothing"]
         );
+        // Nor is one that they took away while a field of it was taken out.
+        let unset = json!({"id": "x", "labels": {"a": "1", "b": "1"}, "namespaces": [{"id": "n"}]});
+        assert_eq!(
+            overlaps(&pinned, &unset, &without),
+            ["/namespaces/n/labels/l: you wrote nothing, they wrote nothing"]
+        );
+        assert_eq!(overlaps(&pinned, &without, &without), Vec::<String>::new());
         // Both want the same: no quarrel.
         assert_eq!(overlaps(&base, &mine, &mine), Vec::<String>::new());
         let gone = json!({"id": "x", "namespaces": [{"id": "n"}]});

@@ -1,7 +1,7 @@
 //! `set patch` and `unset patch`: values of a component that one cluster has different.
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::targets::Targets;
 use crate::change::ChangeFlags;
@@ -49,8 +49,7 @@ impl SetPatch {
             let (key, value) = pair(value)?;
             values.insert(key.to_owned(), value.into());
         }
-        let targets = self.targets.with_component(session, &self.component)?;
-        targets.patch(session, &json!({"patches": { (self.component): values }}), &self.change)
+        self.targets.patch_values(session, &self.component, &values.into(), &self.change)
     }
 }
 
@@ -61,6 +60,6 @@ impl UnsetPatch {
         } else {
             self.keys.iter().map(|key| (key.clone(), Value::Null)).collect::<Map<_, _>>().into()
         };
-        self.targets.patch(session, &json!({"patches": { (self.component): values }}), &self.change)
+        self.targets.patch_values(session, &self.component, &values, &self.change)
     }
 }

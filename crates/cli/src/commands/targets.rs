@@ -2,16 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use api::{Operation, PatchType, Revisioned};
+use api::{Operation, PatchType};
 use clap::Args;
-use client::Asked;
 use serde_json::Value;
 
 use crate::change::{ChangeFlags, carry_out};
 use crate::complete;
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::words::count;
 
 /// Clusters by name, or by selector.
 #[derive(Clone, Debug, Args)]
@@ -35,30 +33,6 @@ impl Targets {
                 clusters.into_iter().map(|cluster| operation(Some(cluster.clone()), None)).collect()
             }
         }
-    }
-
-    /// Those of the selected clusters that have a component; the others are passed over. Clusters that were named stay what was asked for.
-    pub(crate) fn with_component(self, session: &Session, component: &str) -> Result<Self, Failure> {
-        let Some(selector) = &self.selector else { return Ok(self) };
-        let kinds = session.kinds()?;
-        let asked = Asked { selector: Some(selector.clone()), ..Asked::default() };
-        let selected = session.list(&kinds.clusters()?.name, &asked)?;
-        let list = kinds.components()?.name.as_str();
-        let has = |cluster: &&Revisioned| {
-            let references = cluster.document[list].as_array().into_iter().flatten();
-            references.into_iter().any(|reference| reference["id"] == component)
-        };
-        let having: Vec<String> =
-            selected.iter().filter(has).map(|cluster| cluster.id().to_owned()).collect();
-        if having.is_empty() && !selected.is_empty() {
-            return Err(Failure::failed(format!("no cluster that `{selector}` selects has `{component}`")));
-        }
-        if having.len() == selected.len() {
-            return Ok(self);
-        }
-        let without = count(selected.len() - having.len(), "cluster");
-        session.output.note(&format!("{without} without `{component}` will be passed over."));
-        Ok(Self { clusters: having, selector: None })
     }
 
     /// Changes these clusters.
@@ -91,6 +65,23 @@ impl Targets {
             selector,
             body: body.clone(),
             patch_type: PatchType::Strategic,
+        });
+        carry_out(session, &operations.into(), flags).map(drop)
+    }
+
+    /// Changes what these clusters have as patches for a component that they have.
+    pub(crate) fn patch_values(
+        &self,
+        session: &Session,
+        component: &str,
+        values: &Value,
+        flags: &ChangeFlags,
+    ) -> Result<(), Failure> {
+        let operations = self.each(|cluster, selector| Operation::PatchValues {
+            id: component.to_owned(),
+            cluster,
+            selector,
+            body: values.clone(),
         });
         carry_out(session, &operations.into(), flags).map(drop)
     }

@@ -9,5 +9,5 @@ mod merged;
 
 pub(crate) use assignment::{of_reference, pair, set, unset};
 pub(crate) use brief::brief;
-pub(crate) use difference::{differences, normalised};
+pub(crate) use difference::{Difference, differences, normalised};
 pub(crate) use merged::merged;

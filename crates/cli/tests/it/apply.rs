@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use rustix::fs::{CWD, Mode, mkfifoat};
+
 use crate::frs::World;
 use crate::snapshot::snapshot;
 
@@ -67,6 +69,23 @@ fn links_that_lead_back_are_said_and_do_not_run_on() {
     }
     let run = world.frs("apply -f loop --yes").expect(1);
     assert!(run.stderr.contains("leads back to"), "{run}");
+}
+
+/// The lock of an editor is a hidden link to nowhere, beside the file that is being edited.
+#[test]
+fn what_is_hidden_or_no_document_does_not_get_in_the_way() {
+    let world = World::new();
+    world.desk.file("d/a.yaml", NEW);
+    for (name, to) in [("d/.#a.yaml", "me@host.1:2"), ("d/README", "nowhere"), ("d/.self", ".")] {
+        std::os::unix::fs::symlink(to, world.desk.path(name)).expect("a link");
+    }
+    // Who opened it would wait for ever.
+    mkfifoat(CWD, world.desk.path("d/pipe.yaml"), Mode::RWXU).expect("a pipe");
+    world.frs("apply -f d --yes").expect(0);
+    assert_eq!(world.service.head(), 2);
+    std::os::unix::fs::symlink("nowhere", world.desk.path("d/b.yaml")).expect("a link");
+    let run = world.frs("apply -f d --yes").expect(1);
+    assert!(run.stderr.contains("b.yaml cannot be read: No such file"), "{run}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `edit`: what an editor makes of a document, and what others do to it meanwhile.
 
 use crate::frs::{Desk, FRS, World, script};
+use crate::proxy::{Fate, between, is_commit};
 use crate::snapshot::snapshot;
 use crate::terminal::Terminal;
 
@@ -163,6 +164,16 @@ fn a_reference_that_somebody_takes_away_is_not_brought_back_by_a_field_of_it() {
     assert!(!components.contains("podinfo"), "{components}");
 }
 
+/// Both took something away, which looked as if both wanted the same; and the reference came back, enabled.
+#[test]
+fn a_reference_that_somebody_takes_away_is_not_brought_back_by_taking_out_a_field_of_it() {
+    let other = meanwhile("unassign component podinfo --cluster east");
+    let world = with_editor(&format!("{other}sed -i '/oci_tag:/d' \"$1\"\n"));
+    world.frs("edit cluster east --yes").expect(3);
+    let components = world.document("/clusters/east")["platform_components"].to_string();
+    assert!(!components.contains("podinfo"), "{components}");
+}
+
 #[test]
 fn a_document_that_is_deleted_meanwhile_is_not_made_again() {
     let other = meanwhile("delete namespace spare");
@@ -185,6 +196,20 @@ fn visual_comes_first_and_an_editor_may_have_arguments() {
     assert_eq!(world.document("/clusters/east")["node_count"], 9);
     let nowhere = world.with("VISUAL", "no-such-editor");
     snapshot!(nowhere.harmless(&["edit cluster east --yes", "edit cluster nobody --yes"]));
+}
+
+/// Who did not want to edit it again was told that nothing was changed, which nobody knew.
+#[test]
+fn an_answer_that_is_lost_is_not_said_to_be_nothing() {
+    let world = with_editor("sed -i 's/node_count: 3/node_count: 5/' \"$1\"\n").with("NO_COLOR", "1");
+    let url =
+        between(world.service.address, |request| if is_commit(request) { Fate::Lose } else { Fate::Forward });
+    let world = world.with("FLUX_API_URL", &url);
+    let terminal = Terminal::start(&world.desk, "edit cluster east").until("Carry this out? [y/N] ");
+    let (code, screen) = terminal.types("y\n").end();
+    assert_eq!((code, &world.document("/clusters/east")["node_count"]), (Some(1), &5.into()), "{screen}");
+    assert!(screen.contains("Whether the change was made is not known"), "{screen}");
+    assert!(!screen.contains("Nothing was changed") && !screen.contains("Edit it again?"), "{screen}");
 }
 
 #[test]

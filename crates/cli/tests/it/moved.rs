@@ -86,6 +86,32 @@ fn what_somebody_else_changes_meanwhile_is_not_said_to_be_unchanged() {
 }
 
 #[test]
+fn nor_if_there_is_nothing_else_to_change() {
+    let world = World::new();
+    let service = world.service.address;
+    let url = between(service, move |asked| {
+        if asked.word(1).starts_with("/batch") {
+            let label = json!({"labels": {"cost": "1"}});
+            request("PATCH", "/namespaces/team-a", Some(&label)).exchange(service).expect("an answer");
+        }
+        Fate::Forward
+    });
+    let files = "kind: ns\nid: spare\n---\nkind: ns\nid: team-a\nlabels: {team: a}\n";
+    let run = Desk::at(&url).piped("apply -f - --yes", files).expect(1);
+    assert!(run.stderr.contains("nothing was to be changed, but namespaces/team-a is no longer"), "{run}");
+}
+
+#[test]
+fn an_expected_plan_that_is_not_possible_any_more_has_moved() {
+    let world = World::new();
+    let line = "assign namespace spare --cluster east";
+    let plan = world.frs(&format!("{line} --plan -o json")).expect(0).json();
+    world.frs("delete namespace spare --yes").expect(0);
+    world.frs(&format!("{line} --expect {}", plan["plan"].as_str().expect("a name"))).expect(3);
+    world.frs(&format!("{line} --yes")).expect(1);
+}
+
+#[test]
 fn what_is_not_possible_any_more_has_moved_too() {
     let world = World::new();
     let url = meddling(world.service.address, 1, |_| request("DELETE", "/clusters/west", None));

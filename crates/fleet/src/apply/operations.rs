@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use crate::finding::Finding;
@@ -28,6 +28,9 @@ pub(super) fn run(draft: &mut Draft<'_>, n: usize, operation: &Operation) {
         }
         Operation::PatchReference { clusters, kind, id, patch } => {
             patch_reference(draft, n, clusters, kind, id, patch)
+        }
+        Operation::PatchValues { clusters, component, values } => {
+            patch_values(draft, n, clusters, component, values)
         }
         Operation::RemoveReference { clusters, kind, id } => remove_reference(draft, n, clusters, kind, id),
         Operation::Forget { dns } => forget(draft, n, dns),
@@ -389,6 +392,21 @@ fn patch_reference(
         if is_disabled && (!was_disabled || patch.says_disabled()) {
             place.name_removal(draft, &kind, id);
         }
+        Ok(true)
+    })
+}
+
+fn patch_values(draft: &mut Draft<'_>, n: usize, clusters: &Target, component: &str, values: &Value) -> Done {
+    if !values.is_object() && !values.is_null() {
+        return Err(invalid(None, "the values must be an object, or `null` to remove all of them"));
+    }
+    let kind = reference_kind(draft, PLATFORM_COMPONENTS)?;
+    on_references(draft, n, clusters, &kind, component, |_, place, map| {
+        if place.at.is_none() {
+            return Ok(false);
+        }
+        let patches = map.entry(PATCHES).or_insert_with(|| Value::Object(Map::new()));
+        json_patch::merge(patches, &json!({ component: values }));
         Ok(true)
     })
 }

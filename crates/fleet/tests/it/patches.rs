@@ -1,7 +1,7 @@
 //! The three patch types, on the canary that the documents of the mission send and on what careless clients send.
 
 use crate::common::*;
-use fleet::{Operation, Patch, Rejection};
+use fleet::{Operation, Patch, Reason, Rejection};
 use serde_json::json;
 
 fn canary() -> serde_json::Value {
@@ -234,6 +234,35 @@ fn one_reference_is_set_merged_into_and_removed() {
         fleet.complaints(vec![renamed]),
         ["/namespaces/0/id: the `id` of a reference cannot be changed"]
     );
+}
+
+#[test]
+fn values_reach_every_selected_cluster_that_has_the_component() {
+    let mut fleet = Fleet::small();
+    let values = |clusters: fleet::Target, component: &str, values: serde_json::Value| {
+        Operation::PatchValues { clusters, component: component.into(), values }
+    };
+    let all = || selected("environment in (dev,prod)");
+    let before = fleet.document("clusters", "prod-1");
+    let of = |fleet: &Fleet, cluster: &str| fleet.document("clusters", cluster)["patches"]["podinfo"].clone();
+    fleet.accept(vec![values(all(), "podinfo", json!(null))]);
+    assert_eq!(of(&fleet, "dev-1"), json!(null));
+    fleet.accept(vec![values(all(), "podinfo", json!({"replicaCount": "3", "ui.color": "red"}))]);
+    assert_eq!(of(&fleet, "dev-1"), json!({"replicaCount": "3", "ui.color": "red"}));
+    fleet.accept(vec![values(all(), "podinfo", json!({"replicaCount": "4", "ui.color": null}))]);
+    assert_eq!(of(&fleet, "dev-1"), json!({"replicaCount": "4"}));
+    fleet.accept(vec![values(all(), "podinfo", json!({"replicaCount": null}))]);
+    assert_eq!(of(&fleet, "dev-1"), json!(null), "nothing is left of it");
+    assert_eq!(fleet.document("clusters", "prod-1"), before, "it has no podinfo");
+
+    let one = || fleet::Target::one("prod-1");
+    let rejection = fleet.reject(vec![values(one(), "podinfo", json!({"a": "b"}))]);
+    assert_eq!(rejection.reason(), Some(&Reason::Missing));
+    assert_eq!(
+        fleet.complaints(vec![values(all(), "podinfo", json!(["a"]))]),
+        [": the values must be an object, or `null` to remove all of them"]
+    );
+    assert_eq!(fleet.complaints(vec![values(all(), "podinfo", json!({"a": 1}))]).len(), 1);
 }
 
 #[test]

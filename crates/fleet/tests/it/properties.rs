@@ -237,6 +237,10 @@ fn operation() -> impl Strategy<Value = Operation> {
             let path = format!("/{}/{n}", if namespaces { "namespaces" } else { "platform_components" });
             json_patch("clusters", id, json!([{"op": "remove", "path": path}]))
         }),
+        1 => (target(), one_of(&COMPONENTS), any::<bool>()).prop_map(|(clusters, component, all)| {
+            let values = if all { Value::Null } else { json!({"replicaCount": "2", "LEVEL": null}) };
+            Operation::PatchValues { clusters, component: component.into(), values }
+        }),
         3 => document().prop_map(|(kind, id)| delete(kind, id)),
         1 => select(vec!["id=c1", "environment=qa"]).prop_map(|selector| Operation::Delete { kind: "clusters".into(), target: selected(selector) }),
         6 => (target(), component_reference()).prop_map(|(clusters, overrides)| {

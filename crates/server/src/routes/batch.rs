@@ -109,6 +109,11 @@ fn convert(operation: api::Operation) -> Result<Operation, String> {
             id: id.into(),
             patch: patch(patch_type, body),
         },
+        Wire::PatchValues { id, cluster, selector, body } => Operation::PatchValues {
+            clusters: target("cluster", cluster, selector, None)?,
+            component: id.into(),
+            values: body,
+        },
         Wire::Unassign { kind, id, cluster, selector } => Operation::RemoveReference {
             clusters: target("cluster", cluster, selector, None)?,
             kind: kind.into(),
