@@ -25,11 +25,14 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    /// Whether the file says what the service has.
+    /// Whether the file says what the service had when it was read.
     pub(super) fn is_same(&self) -> bool {
-        self.stored
-            .as_ref()
-            .is_some_and(|stored| normalised(&stored.document) == normalised(&self.found.document))
+        self.is_as(self.stored.as_ref())
+    }
+
+    /// Whether the file says this.
+    fn is_as(&self, stored: Option<&Revisioned>) -> bool {
+        stored.is_some_and(|stored| normalised(&stored.document) == normalised(&self.found.document))
     }
 
     /// Whether it is this document.
@@ -104,10 +107,8 @@ pub(super) fn still_same<'a>(
         let (because, _) = failure.in_words();
         Failure::failed(format!("{done}; whether the rest is still as the files say is not known: {because}"))
     })?;
-    let moved = same.iter().filter(|one| {
-        let now = now.get(&(one.found.kind.clone(), one.found.id.clone()));
-        now.is_none_or(|now| normalised(&now.document) != normalised(&one.found.document))
-    });
+    let moved =
+        same.iter().filter(|one| !one.is_as(now.get(&(one.found.kind.clone(), one.found.id.clone()))));
     let moved: Vec<String> = moved.map(|one| format!("{}/{}", one.found.kind, one.found.id)).collect();
     if moved.is_empty() {
         return Ok(());
