@@ -5,8 +5,8 @@ use std::hint::black_box;
 use bench::{cluster_dns, cluster_id, component_id};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleet::{
-    Answer, CommitId, Effects, Operation, Origin, Patch, Policy, State, Target, Timestamp, Transaction,
-    apply, render,
+    Answer, CommitId, Effects, Operation, Origin, Patch, Policy, Selector, State, Target, Timestamp,
+    Transaction, apply, render,
 };
 use serde_json::{Value, json};
 
@@ -72,6 +72,26 @@ fn core(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("change a component's source", clusters), |bencher| {
             bencher.iter(|| accepted(&state, &rewired));
         });
+        // One transaction changes at most 10,000 entries.
+        if clusters <= 10_000 {
+            let everywhere = transaction(Operation::PatchReference {
+                clusters: Target::Selected(Selector::parse("id").expect("a selector")),
+                kind: "platform_components".into(),
+                id: component_id(3).into(),
+                patch: Patch::Strategic(json!({"oci_tag": "v2.0.0"})),
+            });
+            group.bench_function(BenchmarkId::new("set a tag by selector", clusters), |bencher| {
+                bencher.iter(|| accepted(&state, &everywhere));
+            });
+            let labelled = transaction(Operation::Patch {
+                kind: "clusters".into(),
+                target: Target::Selected(Selector::parse("id").expect("a selector")),
+                patch: Patch::Strategic(json!({"labels": {"wave": "2"}})),
+            });
+            group.bench_function(BenchmarkId::new("set a label by selector", clusters), |bencher| {
+                bencher.iter(|| accepted(&state, &labelled));
+            });
+        }
         let applied = accepted(&state, &catalog_change);
         let commit = applied.commit.as_ref().expect("it changes something");
         group.bench_function(BenchmarkId::new("replay a catalog change", clusters), |bencher| {

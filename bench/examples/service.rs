@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ledger::{Access, Ledger, Sqlite};
+use ledger::{Access, Sqlite};
 
 const READER: &str = "bench-reader";
 const ADMIN: &str = "bench-admin";
@@ -16,12 +16,12 @@ const ROUNDS: usize = 3;
 
 /// A store that holds a generated fleet.
 fn store(path: &Path, clusters: usize) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    let ledger = Sqlite::open(path, Access::Write).expect("a store");
+    let mut ledger =
+        Sqlite::open(path, Access::Write).expect("a store").append.expect("it is opened for writing");
     let mut at = fleet::Position::default();
     bench::fleet_by_commits(clusters, |commit| {
-        let next = commit.at;
-        runtime.block_on(ledger.append(at, vec![commit])).expect("appended");
+        let next = commit.header.at;
+        ledger.append(at, &[commit]).expect("appended");
         at = next;
     });
 }

@@ -80,7 +80,9 @@ const PLANE: &str = "platform/cluster-plane";
 impl Bootstrap {
     /// Puts `cluster/` into a registry, as whoever connects a fleet does once.
     pub fn publish(registry: &Registry) -> Result<()> {
-        registry.push(PLANE, "latest", Content::Folder, &artifacts::folder(&repository().join("cluster"))?)
+        registry
+            .push(PLANE, "latest", Content::Folder, &artifacts::folder(&repository().join("cluster"))?)
+            .map(drop)
     }
 
     /// With the plane from that registry, to follow a service on this machine.

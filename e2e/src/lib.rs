@@ -18,6 +18,7 @@ pub mod flux;
 pub mod git;
 pub mod kube;
 pub mod listener;
+pub mod login;
 pub mod parts;
 pub mod ports;
 pub mod process;

@@ -33,13 +33,21 @@ type Handler = dyn Fn(&Request) -> Response + Send + Sync;
 
 /// Answers on a port of its own for as long as this process lives: one request a connection.
 pub fn serve(handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Result<SocketAddr> {
+    let handler: Box<Handler> = Box::new(handler);
+    accept(move |socket| answer(socket, handler.as_ref()))
+}
+
+/// Accepts connections on a port of its own for as long as this process lives, each on a thread of its own.
+pub(crate) fn accept(
+    handler: impl Fn(TcpStream) -> Result<()> + Send + Sync + 'static,
+) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
-    let handler: Arc<Handler> = Arc::new(handler);
+    let handler = Arc::new(handler);
     std::thread::spawn(move || {
         for socket in listener.incoming().flatten() {
             let handler = handler.clone();
-            std::thread::spawn(move || answer(socket, handler.as_ref()));
+            std::thread::spawn(move || handler(socket));
         }
     });
     Ok(address)

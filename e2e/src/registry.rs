@@ -1,8 +1,11 @@
 //! An OCI registry on the loopback, and pushing to it. A push is three requests, so no client is needed.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use data_encoding::{BASE64, HEXLOWER};
+use rcgen::{KeyPair, SigningKey as _};
 use reqwest::blocking::Client;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -51,8 +54,13 @@ impl Registry {
         format!("oci://{}/{repository}", self.address)
     }
 
-    /// Puts an archive there under a tag.
-    pub fn push(&self, repository: &str, tag: &str, content: Content, archive: &[u8]) -> Result<()> {
+    /// Where it listens.
+    pub fn address(&self) -> Result<SocketAddr> {
+        Ok(self.address.parse()?)
+    }
+
+    /// Puts an archive there under a tag, and returns the digest of its manifest.
+    pub fn push(&self, repository: &str, tag: &str, content: Content, archive: &[u8]) -> Result<String> {
         let (config_type, layer_type) = match content {
             Content::Chart => (
                 "application/vnd.cncf.helm.config.v1+json",
@@ -62,22 +70,48 @@ impl Registry {
                 ("application/vnd.cncf.flux.config.v1+json", "application/vnd.cncf.flux.content.v1.tar+gzip")
             }
         };
+        let layer = self.push_blob(repository, layer_type, archive)?;
+        self.push_manifest(repository, tag, config_type, &layer)
+    }
+
+    /// Signs an artifact as `cosign sign --key` does, without a transparency log: the signature is an artifact with a tag of its own.
+    pub fn sign(&self, repository: &str, digest: &str, key: &KeyPair) -> Result<()> {
+        let payload = json!({
+            "critical": {
+                "identity": {"docker-reference": format!("{}/{repository}", self.address)},
+                "image": {"docker-manifest-digest": digest},
+                "type": "cosign container image signature",
+            },
+            "optional": null,
+        })
+        .to_string();
+        let signature = BASE64.encode(&key.sign(payload.as_bytes())?);
+        let media_type = "application/vnd.dev.cosign.simplesigning.v1+json";
+        let mut layer = self.push_blob(repository, media_type, payload.as_bytes())?;
+        layer["annotations"] = json!({"dev.cosignproject.cosign/signature": signature});
+        let tag = format!("{}.sig", digest.replace(':', "-"));
+        self.push_manifest(repository, &tag, "application/vnd.oci.image.config.v1+json", &layer).map(drop)
+    }
+
+    fn push_manifest(&self, repository: &str, tag: &str, config_type: &str, layer: &Value) -> Result<String> {
         let manifest = json!({
             "schemaVersion": 2,
             "mediaType": "application/vnd.oci.image.manifest.v1+json",
             "config": self.push_blob(repository, config_type, b"{}")?,
-            "layers": [self.push_blob(repository, layer_type, archive)?],
-        });
+            "layers": [layer],
+        })
+        .to_string();
         let url = format!("http://{}/v2/{repository}/manifests/{tag}", self.address);
+        let digest = digest(manifest.as_bytes());
         let request =
             self.client.put(url).header("Content-Type", "application/vnd.oci.image.manifest.v1+json");
-        let answer = request.body(manifest.to_string()).send()?;
+        let answer = request.body(manifest).send()?;
         ensure!(answer.status().is_success(), "{repository}:{tag}: {}: {}", answer.status(), answer.text()?);
-        Ok(())
+        Ok(digest)
     }
 
     fn push_blob(&self, repository: &str, media_type: &str, blob: &[u8]) -> Result<Value> {
-        let digest = format!("sha256:{}", data_encoding::HEXLOWER.encode(&Sha256::digest(blob)));
+        let digest = digest(blob);
         let begin = self
             .client
             .post(format!("http://{}/v2/{repository}/blobs/uploads/", self.address))
@@ -90,4 +124,8 @@ impl Registry {
         ensure!(put.status().is_success(), "{repository}: {}: {}", put.status(), put.text()?);
         Ok(json!({"mediaType": media_type, "digest": digest, "size": blob.len()}))
     }
+}
+
+fn digest(content: &[u8]) -> String {
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(content)))
 }

@@ -185,7 +185,7 @@ impl Service {
 
     /// The files of the database.
     pub fn database(&self) -> Vec<PathBuf> {
-        ["fleet.db", "fleet.db-wal", "fleet.db-shm"]
+        ["fleet.db", "fleet.db-wal", "fleet.db-shm", "fleet.db-mark"]
             .iter()
             .map(|name| self.folder.join(name))
             .filter(|path| path.exists())

@@ -25,6 +25,8 @@ pub struct World {
     pub west: Cluster,
     pub service: Service,
     pub registry: Registry,
+    /// Where the chart repository listens, behind TLS.
+    pub charts: SocketAddr,
     pub authority: Authority,
     folder: PathBuf,
 }
@@ -46,8 +48,9 @@ impl World {
         authority.write(&trusted)?;
         let registry = Registry::start(&parts, &logs)?;
         fill(&registry)?;
-        let charts = authority.front(chart_repository()?)?;
-        let service = Service::start(&folder.join("service"), &logs, &fleet(&registry, charts))?;
+        let charts = chart_repository()?;
+        let seed = fleet(&registry, authority.front(charts)?);
+        let service = Service::start(&folder.join("service"), &logs, &seed)?;
         say("the service, the registry and the chart repository answer");
 
         let start = |name: &str, environment: &str| {
@@ -58,7 +61,7 @@ impl World {
         say("the control plane and Flux of east run");
         let west = start("west", "prod")?;
         say("the control plane and Flux of west run");
-        let world = Self { parts, east, west, service, registry, authority, folder };
+        let world = Self { parts, east, west, service, registry, charts, authority, folder };
         for cluster in [&world.east, &world.west] {
             cluster.connect(&world.bootstrap())?;
             say(&format!("{} follows the service", cluster.identity.name));

@@ -3,6 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The most operations of one batch.
+pub const MAX_OPERATIONS: usize = 10_000;
+/// The most bytes of the body of a request.
+pub const MAX_BODY: usize = 8 * 1024 * 1024;
+
 /// One operation of `POST /batch`. `kind` is spelt with underscores. Where `selector` is allowed in place of `id` or `cluster`, it selects clusters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]

@@ -12,7 +12,7 @@ mod standing;
 mod strict;
 mod whoami;
 
-pub use batch::{BatchAnswer, ChangedDocument, Operation, PatchType};
+pub use batch::{BatchAnswer, ChangedDocument, MAX_BODY, MAX_OPERATIONS, Operation, PatchType};
 pub use decommissioned::{DECOMMISSIONED, Decommissioned};
 pub use kind::{CLUSTER, COMPONENT, EACH, KINDS, Kind};
 pub use list::Revisioned;

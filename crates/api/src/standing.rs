@@ -26,6 +26,9 @@ pub struct Standing {
     pub hash: Option<String>,
     /// How it stands with its store.
     pub store: String,
+    /// What it needs to go on, if the store holds something that this version does not understand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
     /// How old what it knows is.
     pub seconds_behind: Option<u64>,
     /// `running`, `failed`, or nothing if it does not write.

@@ -8,9 +8,9 @@ pub const ADMIN: &str = "admin";
 /// Whom a credential stands for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Whoami {
-    /// The actor in the audit log.
+    /// The actor in the audit log, such as `file:alice`.
     pub actor: String,
-    /// What they may do: `fleet-reader` or `admin`.
+    /// What they may do: `poller` or `admin`.
     pub role: String,
 }
 

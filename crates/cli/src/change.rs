@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::ask;
 use crate::failure::Failure;
 use crate::kinds::is_record;
+use crate::parts::Part;
 use crate::plan;
 use crate::session::Session;
 
@@ -89,6 +90,16 @@ pub(crate) enum Outcome {
 
 /// Shows the plan of a change, asks, and carries it out.
 pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags) -> Result<Outcome, Failure> {
+    carry_out_part(session, change, flags, None)
+}
+
+/// The same for a change that may be a part of a larger one.
+pub(crate) fn carry_out_part(
+    session: &Session,
+    change: &Change,
+    flags: &ChangeFlags,
+    part: Option<Part>,
+) -> Result<Outcome, Failure> {
     let reason = flags.reason.as_deref().map(reason).transpose()?;
     // Before anything is done: an error afterwards would hide what was done.
     session.kinds()?;
@@ -104,11 +115,11 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
     if flags.plan || shown.changed == 0 {
         if !flags.plan {
             let answer = BatchAnswer { revision: shown.revision, changed: 0, documents: Vec::new() };
-            tell_json(session, flags, &json!(answer))?;
+            tell_json(session, flags, part, &json!(answer))?;
         }
         return Ok(Outcome::Shown);
     }
-    agree(session, flags)?;
+    agree(session, flags, part)?;
     for _ in 0..ATTEMPTS {
         let under =
             Commitment { planned_on: shown.revision, confirm: shown.confirm.clone(), reason: reason.clone() };
@@ -118,7 +129,7 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
                 for warning in done.warnings.iter().filter(|warning| !shown.warnings.contains(warning)) {
                     session.output.warn(warning);
                 }
-                tell(session, &shown, &done.answer, flags)?;
+                tell(session, &shown, &done.answer, flags, part)?;
                 return Ok(Outcome::Done(done.answer));
             }
             Err(error) => error,
@@ -146,12 +157,15 @@ pub(crate) fn carry_out(session: &Session, change: &Change, flags: &ChangeFlags)
             if now.changed == 0 {
                 return Ok(Outcome::Shown);
             }
-            agree(session, flags)?;
+            agree(session, flags, part)?;
         }
         shown = now;
     }
     Err(Failure::with_next(
-        "the fleet changes faster than this could be carried out; nothing was changed",
+        match part {
+            None => "the fleet changes faster than this could be carried out; nothing was changed",
+            Some(_) => "the fleet changes faster than this could be carried out",
+        },
         "try again",
     ))
 }
@@ -189,7 +203,7 @@ fn show(session: &Session, plan: &Plan, flags: &ChangeFlags) -> Result<(), Failu
     }
 }
 
-fn agree(session: &Session, flags: &ChangeFlags) -> Result<(), Failure> {
+fn agree(session: &Session, flags: &ChangeFlags, part: Option<Part>) -> Result<(), Failure> {
     if flags.is_agreed() {
         return Ok(());
     }
@@ -199,11 +213,24 @@ fn agree(session: &Session, flags: &ChangeFlags) -> Result<(), Failure> {
             "`--yes` agrees to the plan that is shown, `--plan` only shows it",
         ));
     }
-    if ask::confirm(session.output, "Carry this out?") { Ok(()) } else { Err(Failure::Declined) }
+    let question = part.map_or("Carry this out?".to_owned(), |part| format!("Carry out {part}?"));
+    if ask::confirm(session.output, &question) { Ok(()) } else { Err(Failure::Declined) }
 }
 
-fn tell_json(session: &Session, flags: &ChangeFlags, value: &serde_json::Value) -> Result<(), Failure> {
-    if flags.output == Some(ChangeFormat::Json) { session.output.data(&format!("{value:#}")) } else { Ok(()) }
+fn tell_json(
+    session: &Session,
+    flags: &ChangeFlags,
+    part: Option<Part>,
+    value: &serde_json::Value,
+) -> Result<(), Failure> {
+    if flags.output != Some(ChangeFormat::Json) {
+        return Ok(());
+    }
+    let mut value = value.clone();
+    if let Some(part) = part {
+        part.put_into(&mut value);
+    }
+    session.output.data(&format!("{value:#}"))
 }
 
 /// Those that the service names; it does not name all of very many.
@@ -219,7 +246,30 @@ fn tell_names(
 }
 
 /// What was changed, a line for each document.
-fn tell(session: &Session, plan: &Plan, answer: &BatchAnswer, flags: &ChangeFlags) -> Result<(), Failure> {
+fn tell(
+    session: &Session,
+    plan: &Plan,
+    answer: &BatchAnswer,
+    flags: &ChangeFlags,
+    part: Option<Part>,
+) -> Result<(), Failure> {
+    let told = tell_documents(session, plan, answer, flags, part);
+    // Even if that cannot be written: it was done.
+    match part {
+        Some(part) => session.output.note(&format!("Made {part}: revision {}.", answer.revision)),
+        None if flags.output.is_none() => session.output.note(&format!("Revision {}.", answer.revision)),
+        None => {}
+    }
+    told
+}
+
+fn tell_documents(
+    session: &Session,
+    plan: &Plan,
+    answer: &BatchAnswer,
+    flags: &ChangeFlags,
+    part: Option<Part>,
+) -> Result<(), Failure> {
     let kinds = session.kinds()?;
     let happened = |kind: &str, id: &str, deleted: bool| {
         let planned = plan.documents.iter().find(|document| document.kind == kind && document.id == id);
@@ -230,7 +280,7 @@ fn tell(session: &Session, plan: &Plan, answer: &BatchAnswer, flags: &ChangeFlag
         }
     };
     match flags.output {
-        Some(ChangeFormat::Json) => return tell_json(session, flags, &json!(answer)),
+        Some(ChangeFormat::Json) => return tell_json(session, flags, part, &json!(answer)),
         Some(ChangeFormat::Name) => {
             let names = answer.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
             return tell_names(session, names, answer.changed);
@@ -247,8 +297,5 @@ fn tell(session: &Session, plan: &Plan, answer: &BatchAnswer, flags: &ChangeFlag
     if answer.changed > answer.documents.len() {
         lines.push(format!("and {} more", answer.changed - answer.documents.len()));
     }
-    let told = session.output.data(&lines.join("\n"));
-    // Even if that cannot be written: it was done.
-    session.output.note(&format!("Revision {}.", answer.revision));
-    told
+    session.output.data(&lines.join("\n"))
 }

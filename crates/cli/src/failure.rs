@@ -6,6 +6,7 @@ use api::{Problem, ProblemName};
 use client::Error;
 
 use crate::output::{BOLD, Output, RED, styled};
+use crate::parts::Part;
 
 /// What to do when nobody knows whether a change was made.
 const LOOK_FIRST: &str = "`frs audit --limit 3` shows whether it was; look before you do it again";
@@ -39,8 +40,79 @@ pub(crate) enum Failure {
         /// Where each operation comes from.
         sources: Vec<String>,
     },
+    /// A change in parts ended before the last of them.
+    Stopped(Stopped),
     /// Nobody reads what is said.
     Output(std::io::Error),
+}
+
+/// Where a change in parts ended, and why.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    pub failure: Box<Failure>,
+    /// The part that was not made, or of which nobody knows.
+    pub part: Part,
+    /// The revisions that the parts before it made.
+    pub made: Vec<u64>,
+}
+
+impl Stopped {
+    /// Which parts were made, and which were not.
+    fn standing(&self) -> String {
+        let Part { number, of } = self.part;
+        let parts = |from: usize, to: usize| match to.checked_sub(from) {
+            None => None,
+            Some(0) => Some(format!("part {from} was")),
+            Some(_) => Some(format!("parts {from} to {to} were")),
+        };
+        let revisions = match &*self.made {
+            [] => String::new(),
+            [one] => format!(" (revision {one})"),
+            [first, .., last] => format!(" (revisions {first} to {last})"),
+        };
+        // Of this part itself nothing is said if nothing is known.
+        let rest = if self.is_open() { number + 1 } else { number };
+        let made = parts(1, number - 1).map(|which| format!("{which} made{revisions}"));
+        let not_made = parts(rest, of).map(|which| format!("{which} not made"));
+        [made, not_made].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether nobody knows if the part was made.
+    fn is_open(&self) -> bool {
+        match &*self.failure {
+            Failure::Unknown(_) => true,
+            Failure::Refused { problem, .. } => problem.outcome_unknown,
+            _ => false,
+        }
+    }
+
+    fn in_words(&self) -> (String, Vec<String>) {
+        let (what, mut next) = self.failure.in_words();
+        let then = match &*self.failure {
+            _ if self.is_open() => {
+                next.clear();
+                "`frs audit --limit 3` shows whether it was; the same command compares again, and goes on with what is left"
+            }
+            // That nothing was changed is right of this part only.
+            Failure::Moved(_) => {
+                next.clear();
+                "look at what is left with `--plan`; if it is right, run the same command again"
+            }
+            Failure::Refused { problem, .. } if !problem.violations.is_empty() => {
+                "correct that, and run the same command again: it goes on with what is left"
+            }
+            _ => "run the same command again: it goes on with what is left",
+        };
+        next.push(then.to_owned());
+        (format!("{}: {what}\n{}", self.part, self.standing()), next)
+    }
+}
+
+impl From<Stopped> for Failure {
+    /// If nothing was made, the failure says so itself.
+    fn from(stopped: Stopped) -> Self {
+        if stopped.part.number == 1 && !stopped.is_open() { *stopped.failure } else { Self::Stopped(stopped) }
+    }
 }
 
 impl Failure {
@@ -69,6 +141,7 @@ impl Failure {
         match self {
             Self::Usage(_) => ExitCode::from(2),
             Self::Moved(_) => ExitCode::from(3),
+            Self::Stopped(stopped) => stopped.failure.code(),
             // `frs get clusters | head` is no failure.
             unread if unread.is_unread() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
@@ -86,6 +159,7 @@ impl Failure {
                 vec![LOOK_FIRST.to_owned()],
             ),
             Self::Failed { what, next } => (what.clone(), next.clone()),
+            Self::Stopped(stopped) => stopped.in_words(),
             Self::Moved(what) => (
                 what.clone(),
                 vec![
@@ -105,6 +179,9 @@ impl Failure {
             Self::Shown => return,
             unread if unread.is_unread() => return,
             Self::Declined => return output.note("Nothing was changed."),
+            Self::Stopped(stopped) if matches!(*stopped.failure, Self::Declined) => {
+                return output.note(&format!("Stopped: {}.", stopped.standing()));
+            }
             _ => {}
         }
         let (what, next) = self.in_words();
@@ -145,8 +222,9 @@ fn refused(problem: &Problem, sources: &[String]) -> (String, Vec<String>) {
         }
     };
     let is = |name: ProblemName| problem.urn == name.urn();
-    let next = if is(ProblemName::TooLarge) && !sources.is_empty() {
-        "apply it in parts: first the folders of what clusters refer to, then those of clusters, a part of them at a time"
+    let is_about_a_document = problem.violations.iter().any(|violation| violation.document.is_some());
+    let next = if is(ProblemName::TooLarge) && !sources.is_empty() && !is_about_a_document {
+        "`frs apply --batch-size N` sends fewer documents at a time"
     } else if is(ProblemName::Unauthorised) {
         "set FLUX_API_TOKEN, or choose a context with the right token (`frs config get-contexts`); `frs doctor` shows which one is used"
     } else if is(ProblemName::Forbidden) {

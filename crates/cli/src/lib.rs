@@ -20,6 +20,7 @@ mod files;
 mod kinds;
 mod names;
 mod output;
+mod parts;
 mod plan;
 #[cfg(test)]
 mod reference;

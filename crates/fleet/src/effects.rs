@@ -8,10 +8,12 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::document::Cluster;
-use crate::ids::{CLUSTERS, DECOMMISSIONED, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS};
+use crate::ids::{Id, KindName};
+use crate::key::{DocumentKey, Key};
 use crate::kind::{Kind, Shape};
 use crate::pointer::Pointer;
 use crate::render;
+use crate::space::Space;
 use crate::state::State;
 
 /// One field of an input that is different.
@@ -82,24 +84,30 @@ impl Effects {
             alike: FxHashMap::default(),
         };
         let mut clusters = BTreeSet::new();
-        let mut catalog: BTreeMap<Key, Arc<Kind>> = BTreeMap::new();
+        let mut catalog: BTreeMap<DocumentKey, Arc<Kind>> = BTreeMap::new();
         for key in changed {
-            match key.kind.as_str() {
-                CLUSTERS => {
-                    clusters.insert(&key.id);
-                }
-                DECOMMISSIONED => {}
-                KINDS => {
-                    if let Some(kind) =
-                        after.kinds().get(key.id.as_str()).filter(|kind| kind.shape() == Shape::Definition)
-                    {
-                        let ids = after.ids(key.id.as_str()).into_iter();
-                        catalog.extend(
-                            ids.map(|id| (Key { kind: kind.name().clone(), id: id.clone() }, kind.clone())),
-                        );
+            match key {
+                Key::Document(key) => match key.kind.shape() {
+                    Shape::Cluster => {
+                        clusters.insert(&key.id);
+                    }
+                    Shape::Component | Shape::Definition => {
+                        let kind = after.kinds().get(key.kind.as_str());
+                        catalog.extend(kind.map(|kind| (key.clone(), kind.clone())));
+                    }
+                },
+                Key::Kind(name) => {
+                    let kind = after.kinds().get(name.as_str());
+                    if let Some(kind) = kind.filter(|kind| kind.shape() == Shape::Definition) {
+                        let ids = after.ids(name.as_str()).into_iter();
+                        catalog.extend(ids.map(|id| (DocumentKey::new(name, id), kind.clone())));
                     }
                 }
-                kind => catalog.extend(after.kinds().get(kind).map(|kind| (key.clone(), kind.clone()))),
+                // What a cluster gets that is decommissioned is told with the cluster.
+                Key::Tombstone(_) => {}
+                Key::System(key) => match key.space {
+                    Space::Seed | Space::Unknown(_) => {}
+                },
             }
         }
         for id in &clusters {
@@ -177,7 +185,7 @@ impl Collected<'_> {
         if !same_cluster {
             return false;
         }
-        if name == PLATFORM_COMPONENTS {
+        if kind.shape() == Shape::Component {
             let components = self.before.component(text).zip(self.after.component(text));
             return old.component(text) == new.component(text)
                 && old.patches.get(text) == new.patches.get(text)
@@ -190,8 +198,8 @@ impl Collected<'_> {
 
     fn changed_definition(&mut self, cluster: &Cluster, kind: &Kind, id: &Id) {
         let name = kind.name().as_str();
-        let has_own_part = match name {
-            PLATFORM_COMPONENTS => match cluster.component(id.as_str()) {
+        let has_own_part = match kind.shape() {
+            Shape::Component => match cluster.component(id.as_str()) {
                 None => return,
                 Some(reference) => {
                     // Patches are in the input as they were, unless the delivery decides otherwise about their values.
@@ -202,7 +210,7 @@ impl Collected<'_> {
                         || (redelivered && cluster.patches.get(id.as_str()).is_some())
                 }
             },
-            _ => match cluster.reference(name, id.as_str()) {
+            Shape::Cluster | Shape::Definition => match cluster.reference(name, id.as_str()) {
                 None => return,
                 Some(reference) => reference.overrides.is_some(),
             },
@@ -265,7 +273,12 @@ fn difference(was: Option<&str>, is: Option<&str>) -> Option<InputChange> {
         (Some(_), None) => Some(InputChange::Removed),
         (Some(was), Some(is)) if was == is => None,
         (Some(was), Some(is)) => {
-            let parse = |text| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+            let parse = |text| {
+                let mut input = serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+                // It follows from the other fields, and is another one on every cluster.
+                input.as_object_mut().and_then(|input| input.remove("hash"));
+                input
+            };
             let mut fields = Vec::new();
             compare(&mut Pointer::root(), Some(&parse(was)), Some(&parse(is)), &mut fields);
             Some(InputChange::Changed(fields))
@@ -273,7 +286,12 @@ fn difference(was: Option<&str>, is: Option<&str>) -> Option<InputChange> {
     }
 }
 
-fn compare(at: &mut Pointer, old: Option<&Value>, new: Option<&Value>, fields: &mut Vec<FieldChange>) {
+pub(crate) fn compare(
+    at: &mut Pointer,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    fields: &mut Vec<FieldChange>,
+) {
     match (old, new) {
         (Some(Value::Object(old)), Some(Value::Object(new))) => {
             for name in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {

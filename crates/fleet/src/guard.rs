@@ -4,15 +4,18 @@
 //!
 //! Removals are read off the changed documents, never by rendering the fleet.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use crate::document::{Cluster, Delivery, Reference};
 use crate::hash::{self, Hash};
-use crate::ids::{CLUSTERS, Id, Key, KindName, NAMESPACES, PLATFORM_COMPONENTS, Timestamp};
-use crate::kind::GuardClass;
-use crate::rejection::Sample;
+use crate::ids::{Id, KindName, NAMESPACES, PLATFORM_COMPONENTS, Timestamp};
+use crate::key::{DocumentKey, Key};
+use crate::kind::{GuardClass, Shape};
+use crate::sample::Sample;
+use crate::space::Space;
 use crate::state::State;
 
 /// How much may be removed by name without a confirmation. It can be raised, not switched off.
@@ -64,6 +67,17 @@ pub struct Removal {
     pub named: bool,
     /// How its kind is guarded, before or after.
     pub guard: GuardClass,
+}
+
+/// The same input that goes from some clusters for the same reason.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemovalGroup<'a> {
+    pub kind: &'a KindName,
+    pub input: &'a Id,
+    pub cause: Cause,
+    pub guard: GuardClass,
+    /// The clusters, sorted.
+    pub clusters: Vec<&'a Id>,
 }
 
 /// Everything that a transaction makes Flux delete.
@@ -129,27 +143,44 @@ pub(crate) struct Named {
 
 impl Removals {
     /// What Flux deletes between two states that differ in the given entries only.
-    pub(crate) fn between(before: &State, after: &State, changed: &[&Key], named: &Named) -> Self {
+    pub(crate) fn between<'k>(
+        before: &State,
+        after: &State,
+        changed: impl IntoIterator<Item = &'k Key>,
+        named: &Named,
+    ) -> Self {
+        let mut clusters: BTreeSet<&Id> = BTreeSet::new();
+        let mut redelivered: BTreeSet<&str> = BTreeSet::new();
+        for key in changed {
+            match key {
+                Key::Document(DocumentKey { kind, id }) => match kind.shape() {
+                    Shape::Cluster => {
+                        clusters.insert(id);
+                    }
+                    Shape::Component => {
+                        redelivered.extend(is_redelivered(before, after, id).then_some(id.as_str()));
+                    }
+                    // Nothing refers to what goes, and what is different is still there.
+                    Shape::Definition => {}
+                },
+                // A kind never goes. A record that is forgotten turns an empty answer into none, which deletes nothing.
+                Key::Kind(_) | Key::Tombstone(_) => {}
+                Key::System(key) => match key.space {
+                    Space::Seed | Space::Unknown(_) => {}
+                },
+            }
+        }
         let mut reading = Reading { before, after, named, removals: Self::default() };
-        let changed_clusters: BTreeSet<&str> =
-            changed.iter().filter(|key| key.kind.as_str() == CLUSTERS).map(|key| key.id.as_str()).collect();
-        for id in &changed_clusters {
-            let Some(old) = before.cluster(id) else { continue };
-            match after.cluster(id) {
+        for id in &clusters {
+            let Some(old) = before.cluster(id.as_str()) else { continue };
+            match after.cluster(id.as_str()) {
                 Some(new) => reading.of_cluster(&old.doc, &new.doc),
                 None => reading.of_decommission(&old.doc),
             }
         }
-        let redelivered: BTreeSet<&str> = changed
-            .iter()
-            .filter(|key| is_redelivered(before, after, key))
-            .map(|key| key.id.as_str())
-            .collect();
         if !redelivered.is_empty() {
             let kind = KindName::from(PLATFORM_COMPONENTS);
-            for cluster in
-                after.clusters().filter(|cluster| !changed_clusters.contains(cluster.doc.id.as_str()))
-            {
+            for cluster in after.clusters().filter(|cluster| !clusters.contains(&cluster.doc.id)) {
                 for reference in
                     redelivered.iter().filter_map(|id| cluster.doc.component(id)).filter(|r| r.enabled())
                 {
@@ -164,6 +195,31 @@ impl Removals {
             (&later.cluster, &later.kind, &later.input) == (&first.cluster, &first.kind, &first.input)
         });
         removals
+    }
+
+    /// The clusters on which something is removed.
+    pub fn clusters(&self) -> BTreeSet<&Id> {
+        self.inputs.iter().map(|removal| &removal.cluster).chain(&self.decommissions).collect()
+    }
+
+    /// The same removal on several clusters once; what matters most comes first.
+    pub fn groups(&self) -> Vec<RemovalGroup<'_>> {
+        let mut groups: BTreeMap<_, Vec<&Id>> = BTreeMap::new();
+        for Removal { cluster, kind, input, cause, guard, .. } in &self.inputs {
+            groups.entry((kind, input, *cause, *guard)).or_default().push(cluster);
+        }
+        let group =
+            |((kind, input, cause, guard), clusters)| RemovalGroup { kind, input, cause, guard, clusters };
+        let mut groups: Vec<RemovalGroup<'_>> = groups.into_iter().map(group).collect();
+        groups.sort_by_key(|group| {
+            // A decommissioned cluster is named by itself. What takes data with it is to be seen whatever else goes.
+            (
+                group.cause == Cause::Decommissioned,
+                group.guard != GuardClass::Each,
+                Reverse(group.clusters.len()),
+            )
+        });
+        groups
     }
 
     /// Whether nothing is removed.
@@ -211,19 +267,19 @@ impl Removals {
         match (unnamed.count(), self.unnamed_decommissions.as_slice()) {
             (0, []) => {}
             (_, [_, ..]) => {
-                let by = Sample::of(self.unnamed_decommissions.iter());
+                let by = self.unnamed_decommissions.iter().collect::<Sample<_>>();
                 return Some(format!("the decommission of {by} was not asked for by name"));
             }
             (1, []) => {
                 return Some(format!(
                     "1 removal was not asked for by name, on {}",
-                    Sample::of(clusters.into_iter())
+                    clusters.into_iter().collect::<Sample<_>>()
                 ));
             }
             (n, []) => {
                 return Some(format!(
                     "{n} removals were not asked for by name, on {}",
-                    Sample::of(clusters.into_iter())
+                    clusters.into_iter().collect::<Sample<_>>()
                 ));
             }
         }
@@ -233,8 +289,7 @@ impl Removals {
                 self.decommissions.len()
             ));
         }
-        let clusters: BTreeSet<&Id> =
-            self.inputs.iter().map(|r| &r.cluster).chain(&self.decommissions).collect();
+        let clusters = self.clusters();
         if clusters.len() > policy.guard_clusters as usize {
             return Some(format!(
                 "something is removed on {} clusters, more than {} at once",
@@ -358,10 +413,9 @@ fn is_home(state: &State, cluster: &Cluster, namespace: &Id) -> bool {
             .is_some_and(|component| component.doc.effective_delivery() == Delivery::Helm)
 }
 
-fn is_redelivered(before: &State, after: &State, key: &Key) -> bool {
-    let delivery = |state: &State| Some(state.component(key.id.as_str())?.doc.effective_delivery());
-    key.kind.as_str() == PLATFORM_COMPONENTS
-        && matches!((delivery(before), delivery(after)), (Some(was), Some(is)) if was != is)
+fn is_redelivered(before: &State, after: &State, component: &Id) -> bool {
+    let delivery = |state: &State| Some(state.component(component.as_str())?.doc.effective_delivery());
+    matches!((delivery(before), delivery(after)), (Some(was), Some(is)) if was != is)
 }
 
 fn count(n: usize) -> u32 {

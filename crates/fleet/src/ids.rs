@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::hash;
+use crate::key::Key;
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
@@ -23,6 +24,12 @@ macro_rules! name {
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
                 Self(text.into())
+            }
+        }
+
+        impl From<&$name> for $name {
+            fn from(name: &$name) -> Self {
+                name.clone()
             }
         }
 
@@ -98,33 +105,6 @@ pub const PLATFORM_COMPONENTS: &str = "platform_components";
 pub(crate) const NAMESPACES: &str = "namespaces";
 /// The member of a cluster's document that holds its patches.
 pub(crate) const PATCHES: &str = "patches";
-/// Not a kind of its own: the key space under which kinds themselves are recorded.
-pub const KINDS: &str = "kinds";
-/// Not a kind of its own: the key space under which tombstones are recorded, by DNS name.
-pub const DECOMMISSIONED: &str = "decommissioned";
-
-/// What one entry of the fleet is recorded under.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Key {
-    /// A kind, or one of the two key spaces [`KINDS`] and [`DECOMMISSIONED`].
-    pub kind: KindName,
-    /// The id within it.
-    pub id: Id,
-}
-
-impl Key {
-    /// The key of a document.
-    pub fn new(kind: &str, id: &str) -> Self {
-        Self { kind: kind.into(), id: id.into() }
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind, self.id)
-    }
-}
-
 /// The number of a commit: 1 for the first, gapless. 0 is the empty store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Revision(pub u64);
@@ -173,10 +153,8 @@ pub struct Uid(pub u128);
 impl Uid {
     /// Derived, not drawn: every process that follows the ledger comes to the same uid.
     pub fn derive(commit: CommitId, key: &Key) -> Self {
-        let hash = hash::tagged(
-            "uid",
-            &[&commit.0.to_be_bytes(), key.kind.as_str().as_bytes(), key.id.as_str().as_bytes()],
-        );
+        let hash =
+            hash::tagged("uid", &[&commit.0.to_be_bytes(), key.space().as_bytes(), key.id().as_bytes()]);
         let mut first = [0; 16];
         first.copy_from_slice(&hash.0[..16]);
         Self(u128::from_be_bytes(first))

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::commit::{Change, Commit};
-use crate::ids::{CLUSTERS, DECOMMISSIONED, KINDS, Key};
+use crate::key::{DocumentKey, Key, SystemKey};
+use crate::kind::Shape;
+use crate::space::Space;
 use crate::state::State;
 use crate::transaction::{Operation, Target};
 
@@ -15,6 +17,9 @@ pub enum Irreversible {
     /// A kind that came into force stays in force.
     #[error("the kind `{0}` stays in force: documents may depend on it")]
     Kind(Key),
+    /// What the service keeps for itself is not undone.
+    #[error("`{0}` is kept by the service itself, and no revert changes it")]
+    System(Key),
     /// A forgotten decommission is gone.
     #[error("the decommission record of `{0}` was forgotten, and an empty answer is never made from a guess")]
     Forgotten(Key),
@@ -26,20 +31,17 @@ pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreve
     let mut operations = Vec::new();
     let revived: BTreeSet<String> = commit.changes.iter().filter_map(dns_of_cluster).collect();
     for change in &commit.changes {
-        let (kind, id): (Box<str>, Box<str>) =
-            (change.key().kind.as_str().into(), change.key().id.as_str().into());
-        match &*kind {
-            KINDS => return Err(Irreversible::Kind(change.key().clone())),
+        let DocumentKey { kind, id } = match change.key() {
+            Key::Document(key) => key,
+            Key::Kind(_) => return Err(Irreversible::Kind(change.key().clone())),
             // A tombstone goes when its cluster comes back.
-            DECOMMISSIONED if change.after().is_some() => continue,
-            DECOMMISSIONED => {
-                if !revived.contains(&*id) {
-                    return Err(Irreversible::Forgotten(change.key().clone()));
-                }
-                continue;
+            Key::Tombstone(dns) if change.after().is_some() || revived.contains(dns.as_str()) => continue,
+            Key::Tombstone(_) => return Err(Irreversible::Forgotten(change.key().clone())),
+            Key::System(SystemKey { space: Space::Seed | Space::Unknown(_), .. }) => {
+                return Err(Irreversible::System(change.key().clone()));
             }
-            _ => {}
-        }
+        };
+        let (kind, id): (Box<str>, Box<str>) = (kind.as_str().into(), id.as_str().into());
         let was = before.document(&kind, &id).map(|(map, _)| Value::Object(map));
         operations.push(match (was, change.after()) {
             (Some(body), Some(_)) => Operation::Put { kind, id, body, expect: None },
@@ -52,7 +54,7 @@ pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreve
 
 /// The DNS name of a cluster that a commit wrote.
 fn dns_of_cluster(change: &Change) -> Option<String> {
-    let after = change.after().filter(|_| change.key().kind.as_str() == CLUSTERS)?;
-    let document = serde_json::from_str::<Value>(after.as_str()).ok()?;
+    change.key().as_document().filter(|key| key.kind.shape() == Shape::Cluster)?;
+    let document = serde_json::from_str::<Value>(change.after()?.as_str()).ok()?;
     document["cluster_dns"].as_str().map(str::to_owned)
 }

@@ -23,46 +23,51 @@ mod guard;
 mod hash;
 mod ids;
 mod inverse;
+mod key;
 mod kind;
 mod list;
 mod load;
 mod patch;
+mod plan;
 mod pointer;
 mod rejection;
 mod render;
+mod sample;
 mod schema;
 mod selector;
 mod shelf;
+mod space;
 mod state;
 mod transaction;
 mod values;
 
-pub use apply::{Applied, MAX_CLUSTER, MAX_DOCUMENT, Planned, apply, plan};
+pub use apply::{Applied, MAX_CHANGED_BYTES, MAX_CHANGES, MAX_CLUSTER, MAX_DOCUMENT, apply};
 pub use canonical::Canonical;
-pub use commit::{Change, Commit, Diverged, Origin};
+pub use commit::{Change, ChangesDigest, Commit, Diverged, Epoch, Header, Idempotency, NeedsNewer, Origin};
 pub use document::{
     Cluster, Component, ComponentOverrides, Definition, Delivery, Fields, Labels, Reference, References,
     Stored, Tombstone,
 };
 pub use effects::{Effect, Effects, FieldChange, InputChange, Totals};
 pub use fragment::Size;
-pub use guard::{Cause, GUARD_WINDOW, Policy, Removal, Removals, RemovalsDigest, Tally};
+pub use guard::{Cause, GUARD_WINDOW, Policy, Removal, RemovalGroup, Removals, RemovalsDigest, Tally};
 pub use hash::{Hash, Position, StateDigest};
-pub use ids::{
-    CLUSTERS, CommitId, DECOMMISSIONED, Dns, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision,
-    Timestamp, Uid,
-};
+pub use ids::{CLUSTERS, CommitId, Dns, Id, KindName, PLATFORM_COMPONENTS, Revision, Timestamp, Uid};
 pub use inverse::{Irreversible, inverse};
-pub use kind::{BadKind, GuardClass, Kind, Kinds, ParameterType, QueryParameter, Shape};
+pub use key::{DocumentKey, Key, SystemKey};
+pub use kind::{BadKind, GuardClass, Kind, Kinds, ParameterType, QueryParameter, Reserved, Shape};
 pub use list::{Listing, Page};
 pub use load::{Loader, Row};
 pub use patch::Patch;
+pub use plan::{DocumentChange, Plan, PlanDigest, plan};
 pub use pointer::Pointer;
-pub use rejection::{Confirmation, REPORTED, Reason, Rejection, Sample, Violation};
+pub use rejection::{Confirmation, Reason, Rejection, Violation};
 pub use render::{
     ANSWER_FORMAT, Answer, ClusterList, Fault, Inputs, MAX_INPUTS, MAX_SENT, MAX_STORED, NoClusterList,
     list_clusters, render,
 };
+pub use sample::{REPORTED, Sample};
 pub use selector::{BadSelector, Selector};
+pub use space::{Seeding, Space, UnknownSpace};
 pub use state::{Served, State};
 pub use transaction::{Operation, Target, Transaction};

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use crate::canonical::Canonical;
-use crate::commit::{self, Change, Commit, Diverged};
+use crate::commit::{self, Change, Diverged, Header};
 use crate::document::Interner;
 use crate::guard::{Spending, Tally};
-use crate::hash::{self, Position, StateDigest};
-use crate::ids::{KINDS, Key, Revision, Timestamp, Uid};
-use crate::kind::{Kind, Kinds};
-use crate::state::{Entry, State, decode};
+use crate::hash::{self, Counted, StateDigest};
+use crate::ids::{Revision, Timestamp, Uid};
+use crate::key::Key;
+use crate::kind::Kinds;
+use crate::state::State;
 
 /// An entry as a store holds it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// What it is recorded under.
     pub key: Key,
-    /// The entry.
     pub body: Canonical,
     /// The revision that last changed it.
     pub revision: Revision,
@@ -25,12 +24,10 @@ pub struct Row {
 }
 
 impl Row {
-    /// What a commit makes of an entry: the row that a store keeps, or none if the entry is gone. A changed entry keeps its uid.
-    pub fn after(previous: Option<&Self>, commit: &Commit, change: &Change) -> Option<Self> {
-        let key = change.key().clone();
+    /// The row that a store keeps after a change; none if the entry is gone.
+    pub fn after(header: &Header, change: &Change) -> Option<Self> {
         let body = change.after()?.clone();
-        let uid = previous.map_or_else(|| Uid::derive(commit.origin.commit, &key), |row| row.uid);
-        Some(Self { key, body, revision: commit.at.revision, uid })
+        Some(Self { key: change.key().clone(), body, revision: header.at.revision, uid: change.uid() })
     }
 }
 
@@ -41,34 +38,28 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Begins with the kinds: all rows of the key space [`KINDS`].
+    /// Begins with the rows of all kinds.
     pub fn new(kinds: impl IntoIterator<Item = Row>) -> Result<Self, Diverged> {
-        let mut rows: Vec<(Row, Arc<Kind>)> = Vec::new();
-        for row in kinds.into_iter().filter(|row| row.key.kind.as_str() == KINDS) {
-            let kind = commit::stored_kind(&row.key, commit::parse(&row.key, &row.body)?)?;
-            rows.push((row, Arc::new(kind)));
+        let rows: Vec<Row> = kinds.into_iter().collect();
+        let mut in_force = Vec::with_capacity(rows.len());
+        for row in &rows {
+            in_force.push(commit::stored_kind(&row.key, &row.body)?);
         }
-        let in_force = Kinds::new(rows.iter().map(|(_, kind)| kind.clone()));
-        let in_force =
-            in_force.map_err(|bad| commit::undecodable(&Key::new(KINDS, &bad.kind), &bad.to_string()))?;
+        let in_force = Kinds::new(in_force)
+            .map_err(|bad| commit::undecodable(&Key::kind(&bad.kind), &bad.to_string()))?;
         let mut loader =
             Self { state: State::empty().with_kinds(Arc::new(in_force)), names: Interner::new(None) };
-        for (row, kind) in rows {
-            loader.put(row, Entry::Kind(kind));
-        }
+        rows.into_iter().try_for_each(|row| loader.push(row))?;
         Ok(loader)
     }
 
-    /// Takes any other row; rows of kinds are passed over.
+    /// Takes any other row.
     pub fn push(&mut self, row: Row) -> Result<(), Diverged> {
-        if row.key.kind.as_str() == KINDS {
-            return Ok(());
-        }
-        let map = commit::parse(&row.key, &row.body)?;
+        let Row { key, body, revision, uid } = row;
         let kinds = self.state.kinds().clone();
-        let entry = decode(&kinds, &row.key, map, None, &mut self.names)
-            .map_err(|finding| commit::undecodable(&row.key, &finding.message))?;
-        self.put(row, entry);
+        let entry = commit::read(&kinds, &key, &body, revision, &mut self.names)?;
+        let hash = hash::entry(&key, body.as_str());
+        self.state.put(key, entry, Counted { hash, uid, revision });
         Ok(())
     }
 
@@ -77,24 +68,20 @@ impl Loader {
         self.state.digest()
     }
 
-    fn put(&mut self, row: Row, entry: Entry) {
-        let hash = hash::entry(&row.key, row.body.as_str());
-        self.state.put(row.key, entry, row.revision, row.uid, hash);
-    }
-
     /// The state, if its digest is the one that the head commit recorded. `recent` are the commits of the last hour, oldest first.
     pub fn finish(
         self,
-        head: Position,
-        time: Timestamp,
-        digest: StateDigest,
+        head: &Header,
         recent: impl IntoIterator<Item = (Timestamp, Tally)>,
     ) -> Result<State, Diverged> {
-        if self.digest() != digest {
+        if !head.is_proven() {
+            return Err(Diverged::Commit);
+        }
+        if self.digest() != head.state {
             return Err(Diverged::State);
         }
         // As a replay would have left it: forgotten up to the last commit.
-        let spending = Spending::of(recent).after(time, Tally::default());
-        Ok(self.state.at(head, time, spending))
+        let spending = Spending::of(recent).after(head.origin.time, Tally::default());
+        Ok(self.state.at(head, spending))
     }
 }

@@ -54,14 +54,6 @@ impl Patch {
         }
     }
 
-    /// Whether the patch of a reference itself says that the reference is disabled.
-    pub(crate) fn says_disabled(&self) -> bool {
-        match self {
-            Self::Strategic(patch) | Self::Merge(patch) => patch.get("enabled") == Some(&Value::Bool(false)),
-            Self::Json(_) => false,
-        }
-    }
-
     /// The components whose patches it touches, if it touches patches of some components only.
     pub(crate) fn patched_components(&self) -> Option<BTreeSet<String>> {
         match self {
@@ -69,6 +61,14 @@ impl Patch {
                 Some(patch.get(PATCHES)?.as_object()?.keys().cloned().collect())
             }
             _ => None,
+        }
+    }
+
+    /// Whether the patch of a reference itself says that the reference is disabled.
+    pub(crate) fn says_disabled(&self) -> bool {
+        match self {
+            Self::Strategic(patch) | Self::Merge(patch) => patch.get("enabled") == Some(&Value::Bool(false)),
+            Self::Json(_) => false,
         }
     }
 

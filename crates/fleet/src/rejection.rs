@@ -1,49 +1,13 @@
 //! Why a transaction was refused. Knows no HTTP: the server maps a [`Reason`] to a status in one place.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::finding::Finding;
 use crate::guard::{Removals, RemovalsDigest};
-use crate::ids::{Id, Key, Revision};
+use crate::ids::{Id, Revision};
+use crate::key::Key;
 use crate::pointer::Pointer;
-
-/// How many of many are told one by one before the rest is only counted.
-pub const REPORTED: usize = 20;
-
-/// The first few of many, and how many there are.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sample<T> {
-    /// The first of them.
-    pub first: Vec<T>,
-    /// How many there are in all.
-    pub total: usize,
-}
-
-impl<T> Sample<T> {
-    pub(crate) fn of(all: impl Iterator<Item = T>) -> Self {
-        let mut sample = Self { first: Vec::new(), total: 0 };
-        for item in all {
-            sample.total += 1;
-            if sample.first.len() < REPORTED {
-                sample.first.push(item);
-            }
-        }
-        sample
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Sample<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, item) in self.first.iter().enumerate() {
-            write!(f, "{}`{item}`", if n == 0 { "" } else { ", " })?;
-        }
-        match self.total - self.first.len() {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
-        }
-    }
-}
+use crate::sample::{REPORTED, Sample};
 
 /// What sort of violation it is, with what a caller needs to act on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -160,19 +124,20 @@ impl std::error::Error for Rejection {}
 pub(crate) struct Violations(Vec<Violation>);
 
 impl Violations {
-    pub(crate) fn add(&mut self, operation: usize, key: Option<&Key>, reason: Reason, finding: Finding) {
+    pub(crate) fn add(&mut self, operation: usize, key: Option<Key>, reason: Reason, finding: Finding) {
         let Finding { pointer, message } = finding;
-        self.0.push(Violation { operation, key: key.cloned(), pointer, message, reason });
+        self.0.push(Violation { operation, key, pointer, message, reason });
     }
 
     pub(crate) fn invalid(
         &mut self,
         operation: usize,
-        key: &Key,
+        key: impl Into<Key>,
         findings: impl IntoIterator<Item = Finding>,
     ) {
+        let key = key.into();
         for finding in findings {
-            self.add(operation, Some(key), Reason::Invalid, finding);
+            self.add(operation, Some(key.clone()), Reason::Invalid, finding);
         }
     }
 
@@ -186,25 +151,16 @@ impl Violations {
         self.0.sort_by(|a, b| (a.operation, &a.key, &a.pointer).cmp(&(b.operation, &b.key, &b.pointer)));
         let mut kept: Vec<Violation> = Vec::new();
         for of_operation in self.0.chunk_by(|a, b| a.operation == b.operation) {
-            let mut documents = BTreeSet::new();
-            let mut left_out: Vec<&Violation> = Vec::new();
-            for violation in of_operation {
-                if documents.len() < REPORTED || documents.contains(&violation.key) {
-                    documents.insert(&violation.key);
-                    kept.push(violation.clone());
-                } else {
-                    left_out.push(violation);
-                }
-            }
-            if let Some(reason) = left_out.iter().map(|v| &v.reason).min_by_key(|reason| reason.rank()) {
-                let more = left_out.iter().map(|v| &v.key).collect::<BTreeSet<_>>().len();
-                let message = format!("and {more} more documents like these");
-                let operation = of_operation[0].operation;
+            let documents: Vec<&[Violation]> = of_operation.chunk_by(|a, b| a.key == b.key).collect();
+            let (first, rest) = documents.split_at(documents.len().min(REPORTED));
+            kept.extend(first.iter().copied().flatten().cloned());
+            let left_out = rest.iter().copied().flatten().map(|violation| &violation.reason);
+            if let Some(reason) = left_out.min_by_key(|reason| reason.rank()) {
                 kept.push(Violation {
-                    operation,
+                    operation: of_operation[0].operation,
                     key: None,
                     pointer: Pointer::root(),
-                    message,
+                    message: format!("and {} more documents like these", rest.len()),
                     reason: reason.clone(),
                 });
             }

@@ -10,6 +10,7 @@ use crate::ids::Revision;
 use crate::kind::Kind;
 use crate::patch::Patch;
 use crate::selector::Selector;
+use crate::space::Seeding;
 
 /// Operations that happen all together or not at all.
 #[derive(Debug)]
@@ -111,6 +112,8 @@ pub enum Operation {
     },
     /// Bring a kind into force, or change it.
     Define(Arc<Kind>),
+    /// Note that a seed is being loaded; none when it is complete. Only the service itself does this, when it fills a new store.
+    Seed(Option<Seeding>),
 }
 
 /// Which documents an operation is about.

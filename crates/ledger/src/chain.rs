@@ -1,7 +1,7 @@
 //! What makes a list of commits a chain: the rules that every backend checks in the same words before it believes a position or takes
 //! a commit. It knows no store: backends look things up and ask here what that means.
 
-use fleet::{Commit, Hash, Position};
+use fleet::{Commit, Hash, Header, Position};
 
 use crate::error::{AppendError, FeedError};
 
@@ -28,26 +28,34 @@ pub(crate) fn is_head(at: Position, head: Position) -> Result<(), AppendError> {
 pub(crate) fn follows(at: Position, group: &[Commit]) -> Result<(), FeedError> {
     let mut last = at;
     for commit in group {
-        let here = commit.at.revision;
-        if commit.previous != last.hash || here != last.revision.next() {
+        let header = &commit.header;
+        let here = header.at.revision;
+        if header.previous != last.hash || here != last.revision.next() {
             return Err(FeedError::Corrupt(format!(
                 "the commit of revision {here} does not follow revision {}",
                 last.revision
             )));
         }
         is_itself(commit)?;
-        last = commit.at;
+        last = header.at;
     }
     Ok(())
 }
 
 /// Whether a commit is what its hash says.
 pub(crate) fn is_itself(commit: &Commit) -> Result<(), FeedError> {
-    if commit.expected_hash() == commit.at.hash {
+    proven(commit.is_proven(), commit.header.at)
+}
+
+/// The same for a header, which proves itself without its changes.
+pub(crate) fn header_is_itself(header: &Header) -> Result<(), FeedError> {
+    proven(header.is_proven(), header.at)
+}
+
+fn proven(is_proven: bool, at: Position) -> Result<(), FeedError> {
+    if is_proven {
         return Ok(());
     }
-    Err(FeedError::Corrupt(format!(
-        "the commit of revision {} has another hash than its contents",
-        commit.at.revision
-    )))
+    let revision = at.revision;
+    Err(FeedError::Corrupt(format!("the commit of revision {revision} has another hash than its contents")))
 }

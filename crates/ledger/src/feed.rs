@@ -1,10 +1,15 @@
-//! The two traits: what follows a store, and what writes to it.
+//! The three sides of a store, each a trait of its own, so that a caller can hold one without the others: what follows it, what appends
+//! to it, what answers questions about its past. All of them block: call them on threads of their own.
+//!
+//! **Invariant:** only an [`Append`] changes a store. A process has at most one; it is neither `Clone` nor shareable.
 
-use async_trait::async_trait;
-use fleet::{Canonical, Change, Commit, CommitId, Key, Position, Revision, State};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fleet::{Commit, CommitId, Key, Position, Revision, State};
 
 use crate::error::{AppendError, FeedError};
-use crate::history::{Query, Record};
+use crate::history::{Edit, Query, Record, Version};
 
 /// How much to read at once. At least one commit is read, however large it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,49 +20,65 @@ pub struct Budget {
     pub bytes: usize,
 }
 
+/// A store, opened into its sides.
+pub struct Opened {
+    /// For the thread that follows the store.
+    pub follow: Arc<dyn Follow>,
+    /// For whoever answers questions about the past.
+    pub history: Arc<dyn History>,
+    /// For the writer; none if the store was opened for reading.
+    pub append: Option<Box<dyn Append>>,
+    /// Which store this is, for the log; none if it is not known yet, or has no identity beyond this process.
+    pub store_id: Option<String>,
+}
+
 /// A store that can be followed. The first `load` decides which store it is: from then on any other is [`FeedError::OtherStore`].
-#[async_trait]
-pub trait Feed: Send + Sync {
+pub trait Follow: Send + Sync {
     /// The fleet at the store's head: head and documents of one snapshot, and verified against the digest in the head's commit.
-    async fn load(&self) -> Result<State, FeedError>;
+    fn load(&self) -> Result<State, FeedError>;
 
     /// The commits after a position, oldest first. None means that the position is the head: this is how freshness is confirmed.
     /// The store's commit at that position must have that hash, or the store is not followed.
-    async fn read(&self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError>;
+    fn read(&self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError>;
 
-    /// Returns when there may be something new. A hint, never the data: it may return for nothing, and may miss something.
-    async fn changed(&self);
+    /// Whether a position is the store's head. The store's commit at that position must have that hash, or it is an error.
+    fn is_head(&self, at: Position) -> Result<bool, FeedError>;
+
+    /// Blocks until there may be something new since the last `load`, `read` or `changed`, or until the time is over. A hint, never
+    /// the data: it may return for nothing, and may miss something.
+    fn changed(&self, at_most: Duration);
 }
 
-/// A store that can be written to, and asked about its history.
-#[async_trait]
-pub trait Ledger: Feed {
+/// The side that writes. One thread owns it, and every append happens on that thread.
+pub trait Append: Send {
     /// Appends commits that follow each other and the position, all or none, and returns when they are safe.
-    async fn append(&self, at: Position, group: Vec<Commit>) -> Result<(), AppendError>;
+    fn append(&mut self, at: Position, group: &[Commit]) -> Result<(), AppendError>;
 
     /// Takes the head's lock: nobody else appends until the result is used or dropped. For a process that has lost a race: it can
     /// read what it missed, decide again, and append without losing another.
-    async fn hold(&self) -> Result<Box<dyn Held>, FeedError>;
+    fn hold(&mut self) -> Result<Box<dyn Held + '_>, FeedError>;
 
     /// Where a commit is, if it is there: how an unknown outcome becomes known.
-    async fn find(&self, commit: CommitId) -> Result<Option<Position>, FeedError>;
-
-    /// Commits, newest first, without their bodies.
-    async fn history(&self, query: Query) -> Result<Vec<Record>, FeedError>;
-
-    /// What a commit changed, sorted by key: `limit` changes beginning with the one at index `from`.
-    async fn changes(&self, revision: Revision, from: usize, limit: usize) -> Result<Vec<Change>, FeedError>;
-
-    /// A document as it was after a revision; none if there was none.
-    async fn document_at(&self, key: Key, at: Revision) -> Result<Option<Canonical>, FeedError>;
+    fn find(&mut self, commit: CommitId) -> Result<Option<Position>, FeedError>;
 }
 
 /// The head's lock. Dropped without an append, it lets go and nothing has happened.
-#[async_trait]
-pub trait Held: Send {
-    /// As [`Feed::read`], while nobody can append.
-    async fn read(&mut self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError>;
+pub trait Held {
+    /// As [`Follow::read`], while nobody can append.
+    fn read(&mut self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError>;
 
-    /// As [`Ledger::append`]; lets go of the lock.
-    async fn append(self: Box<Self>, at: Position, group: Vec<Commit>) -> Result<(), AppendError>;
+    /// As [`Append::append`]; lets go of the lock.
+    fn append(self: Box<Self>, at: Position, group: &[Commit]) -> Result<(), AppendError>;
+}
+
+/// The past. A question that takes too long is given up, with an error.
+pub trait History: Send + Sync {
+    /// Commits, newest first, without their bodies.
+    fn history(&self, query: &Query) -> Result<Vec<Record>, FeedError>;
+
+    /// What a commit changed, with what each document was before, sorted by key: `limit` edits beginning with the one at index `from`.
+    fn changes(&self, revision: Revision, from: usize, limit: usize) -> Result<Vec<Edit>, FeedError>;
+
+    /// What became of one document, newest first: at most `limit` versions, of commits before a revision if one is given.
+    fn versions(&self, key: &Key, before: Option<Revision>, limit: usize) -> Result<Vec<Version>, FeedError>;
 }

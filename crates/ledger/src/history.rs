@@ -1,6 +1,6 @@
 //! Questions about the past.
 
-use fleet::{Key, KindName, Origin, Position, Revision, Tally, Timestamp};
+use fleet::{Canonical, Change, Header, Key, Revision, Timestamp};
 
 /// Which commits to tell of. Everything that is set must hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,10 +11,10 @@ pub struct Query {
     pub revision: Option<Revision>,
     /// Only commits that this actor asked for.
     pub actor: Option<String>,
-    /// Only commits that changed a document of this kind.
-    pub kind: Option<KindName>,
-    /// Only commits that changed a document of this id; with a kind, this very document.
-    pub id: Option<fleet::Id>,
+    /// Only commits that changed an entry of this space, as [`Key::space`] has it.
+    pub space: Option<String>,
+    /// Only commits that changed an entry of this id; with a space, this very entry.
+    pub id: Option<String>,
     /// Only commits at or after this time.
     pub since: Option<Timestamp>,
     /// Only commits before this time.
@@ -30,7 +30,7 @@ impl Query {
             before: None,
             revision: None,
             actor: None,
-            kind: None,
+            space: None,
             id: None,
             since: None,
             until: None,
@@ -42,19 +42,32 @@ impl Query {
 /// A commit without the bodies of what it changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Its position.
-    pub at: Position,
-    /// Who, when and why.
-    pub origin: Origin,
-    /// How many removals it made, and whether they were confirmed.
-    pub removals: Tally,
-    /// How many entries it changed.
-    pub changes: usize,
-    /// The first of these, at most [`Record::KEYS`], sorted.
+    pub header: Header,
+    /// The first of the entries that it changed, at most [`Record::KEYS`], sorted.
     pub keys: Vec<Key>,
 }
 
 impl Record {
     /// How many keys a record tells by name.
     pub const KEYS: usize = 20;
+}
+
+/// What a commit made of one document, and what that was before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edit {
+    /// The document before the commit; none if it did not exist.
+    pub before: Option<Canonical>,
+    /// The document, and what it is after the commit.
+    pub change: Change,
+}
+
+/// One step in the history of one document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// The commit that made it.
+    pub header: Header,
+    /// The document before the commit; none if it did not exist.
+    pub before: Option<Canonical>,
+    /// The document after the commit; none if the commit deleted it.
+    pub after: Option<Canonical>,
 }

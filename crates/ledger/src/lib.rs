@@ -12,7 +12,7 @@ mod memory;
 mod sqlite;
 
 pub use error::{AppendError, FeedError};
-pub use feed::{Budget, Feed, Held, Ledger};
-pub use history::{Query, Record};
+pub use feed::{Append, Budget, Follow, Held, History, Opened};
+pub use history::{Edit, Query, Record, Version};
 pub use memory::Memory;
-pub use sqlite::{Access, Sqlite};
+pub use sqlite::{Access, Head, Inspection, Sqlite};

@@ -2,33 +2,35 @@
 //! keeps every promise of the traits but durability, and must not know how any other backend keeps them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use async_trait::async_trait;
 use fleet::{
-    Canonical, Change, Commit, CommitId, GUARD_WINDOW, KINDS, Key, Loader, Position, Revision, Row, State,
-    Timestamp,
+    Canonical, Change, Commit, CommitId, GUARD_WINDOW, Key, Loader, Position, Revision, Row, State, Timestamp,
 };
-use tokio::sync::{Notify, OwnedMutexGuard};
 
 use crate::chain;
 use crate::error::{AppendError, FeedError};
-use crate::feed::{Budget, Feed, Held, Ledger};
-use crate::history::{Query, Record};
+use crate::feed::{Append, Budget, Follow, Held, History, Opened};
+use crate::history::{Edit, Query, Record, Version};
 
 /// A store in memory. Clones are handles on the same store.
 #[derive(Clone, Default)]
-pub struct Memory {
-    store: Arc<Mutex<Store>>,
+pub struct Memory(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    store: Mutex<Store>,
     /// Who has it may append. Apart from the store's own lock, so that reads go on while somebody holds the head.
-    head: Arc<tokio::sync::Mutex<()>>,
-    appended: Arc<Notify>,
+    head: Mutex<()>,
+    appended: Condvar,
 }
 
 #[derive(Default)]
 struct Store {
     commits: Vec<Commit>,
-    documents: BTreeMap<Key, Row>,
+    entries: BTreeMap<Key, Row>,
     revisions: HashMap<CommitId, Revision>,
 }
 
@@ -38,21 +40,38 @@ impl Memory {
         Self::default()
     }
 
+    /// The sides of the store. Each call gives others, as another process would have.
+    pub fn open(&self) -> Opened {
+        Opened {
+            follow: Arc::new(Follower { shared: self.0.clone(), seen: AtomicUsize::new(0) }),
+            history: Arc::new(Historian(self.0.clone())),
+            append: Some(Box::new(Appender(self.0.clone()))),
+            store_id: None,
+        }
+    }
+}
+
+impl Shared {
     /// What is in it is whole even if somebody panicked: an append checks everything before it changes anything.
     fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn append_held(&self, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
+    fn hold(&self) -> MutexGuard<'_, ()> {
+        self.head.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For who holds the head.
+    fn append(&self, at: Position, group: &[Commit]) -> Result<(), AppendError> {
         self.store().append(at, group)?;
-        self.appended.notify_waiters();
+        self.appended.notify_all();
         Ok(())
     }
 }
 
 impl Store {
     fn head(&self) -> Position {
-        self.commits.last().map(|commit| commit.at).unwrap_or_default()
+        self.commits.last().map(|commit| commit.header.at).unwrap_or_default()
     }
 
     /// The commit of a revision.
@@ -62,20 +81,29 @@ impl Store {
     }
 
     fn contains(&self, position: Position) -> Result<(), FeedError> {
-        chain::contains(position, self.head(), self.commit(position.revision).map(|commit| commit.at.hash))
+        chain::contains(
+            position,
+            self.head(),
+            self.commit(position.revision).map(|commit| commit.header.at.hash),
+        )
     }
 
     fn load(&self) -> Result<State, FeedError> {
-        let Some(head) = self.commits.last() else { return Ok(State::empty()) };
-        chain::is_itself(head)?;
-        let rows = || self.documents.values().cloned();
-        let mut loader = Loader::new(rows().filter(|row| row.key.kind.as_str() == KINDS))?;
-        rows().try_for_each(|row| loader.push(row))?;
+        let version_at = |revision| Some(self.commit(revision)?.header.origin.version.clone());
+        self.load_entries().map_err(|error| error.written_by(version_at))
+    }
+
+    fn load_entries(&self) -> Result<State, FeedError> {
+        let Some(Commit { header: head, .. }) = self.commits.last() else { return Ok(State::empty()) };
+        chain::header_is_itself(head)?;
+        let rows = self.entries.values().cloned();
+        let (kinds, others): (Vec<Row>, Vec<Row>) = rows.partition(|row| matches!(row.key, Key::Kind(_)));
+        let mut loader = Loader::new(kinds)?;
+        others.into_iter().try_for_each(|row| loader.push(row))?;
         let Timestamp(now) = head.origin.time;
-        let recent =
-            self.commits.iter().filter(|commit| commit.origin.time.0 > now.saturating_sub(GUARD_WINDOW));
-        let recent = recent.map(|commit| (commit.origin.time, commit.removals));
-        Ok(loader.finish(head.at, head.origin.time, head.state, recent)?)
+        let headers = self.commits.iter().map(|commit| &commit.header);
+        let recent = headers.filter(|header| header.origin.time.0 > now.saturating_sub(GUARD_WINDOW));
+        Ok(loader.finish(head, recent.map(|header| (header.origin.time, header.removals)))?)
     }
 
     fn read(&self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
@@ -93,12 +121,12 @@ impl Store {
         Ok(commits)
     }
 
-    fn append(&mut self, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
+    fn append(&mut self, at: Position, group: &[Commit]) -> Result<(), AppendError> {
         self.contains(at)?;
         chain::is_head(at, self.head())?;
-        chain::follows(at, &group)?;
+        chain::follows(at, group)?;
         let mut ids = HashSet::new();
-        for id in group.iter().map(|commit| commit.origin.commit) {
+        for id in group.iter().map(|commit| commit.header.origin.commit) {
             if self.revisions.contains_key(&id) || !ids.insert(id) {
                 let twice = format!("there is a commit {id} already");
                 return Err(FeedError::Corrupt(twice).into());
@@ -106,13 +134,13 @@ impl Store {
         }
         for commit in group {
             for change in &commit.changes {
-                match Row::after(self.documents.get(change.key()), &commit, change) {
-                    Some(row) => self.documents.insert(change.key().clone(), row),
-                    None => self.documents.remove(change.key()),
+                match Row::after(&commit.header, change) {
+                    Some(row) => self.entries.insert(change.key().clone(), row),
+                    None => self.entries.remove(change.key()),
                 };
             }
-            self.revisions.insert(commit.origin.commit, commit.at.revision);
-            self.commits.push(commit);
+            self.revisions.insert(commit.header.origin.commit, commit.header.at.revision);
+            self.commits.push(commit.clone());
         }
         Ok(())
     }
@@ -121,97 +149,146 @@ impl Store {
         self.commits.iter().rev().filter(|commit| told(query, commit)).take(query.limit).map(record).collect()
     }
 
-    fn document_at(&self, key: &Key, at: Revision) -> Option<Canonical> {
-        let until = usize::try_from(at.0).unwrap_or(usize::MAX).min(self.commits.len());
-        let changes = self.commits[..until].iter().rev().flat_map(|commit| &commit.changes);
-        changes.into_iter().find(|change| change.key() == key)?.after().cloned()
+    /// The document as a commit found it.
+    fn before(&self, key: &Key, commit: &Commit) -> Option<Canonical> {
+        let earlier = self
+            .commits
+            .iter()
+            .rev()
+            .filter(|earlier| earlier.header.at.revision < commit.header.at.revision);
+        earlier.flat_map(|earlier| &earlier.changes).find(|change| change.key() == key)?.after().cloned()
+    }
+
+    fn versions(&self, key: &Key, before: Option<Revision>, limit: usize) -> Vec<Version> {
+        let earlier = self.commits.iter().rev();
+        let earlier = earlier.filter(|commit| before.is_none_or(|before| commit.header.at.revision < before));
+        let of_key = earlier.filter_map(|commit| {
+            let change = commit.changes.iter().find(|change| change.key() == key)?;
+            Some(Version {
+                header: commit.header.clone(),
+                before: self.before(key, commit),
+                after: change.after().cloned(),
+            })
+        });
+        of_key.take(limit).collect()
     }
 }
 
 /// Whether a query asks for a commit.
 fn told(query: &Query, commit: &Commit) -> bool {
-    let Query { before, revision, actor, kind, id, since, until, limit: _ } = query;
+    let Query { before, revision, actor, space, id, since, until, limit: _ } = query;
     let about = |change: &Change| {
-        kind.as_ref().is_none_or(|kind| change.key().kind == *kind)
-            && id.as_ref().is_none_or(|id| change.key().id == *id)
+        space.as_ref().is_none_or(|space| change.key().space() == space)
+            && id.as_ref().is_none_or(|id| change.key().id() == id)
     };
-    before.is_none_or(|before| commit.at.revision < before)
-        && revision.is_none_or(|revision| commit.at.revision == revision)
-        && actor.as_ref().is_none_or(|actor| *commit.origin.actor == **actor)
-        && since.is_none_or(|since| commit.origin.time >= since)
-        && until.is_none_or(|until| commit.origin.time < until)
-        && (kind.is_none() && id.is_none() || commit.changes.iter().any(about))
+    before.is_none_or(|before| commit.header.at.revision < before)
+        && revision.is_none_or(|revision| commit.header.at.revision == revision)
+        && actor.as_ref().is_none_or(|actor| *commit.header.origin.actor == **actor)
+        && since.is_none_or(|since| commit.header.origin.time >= since)
+        && until.is_none_or(|until| commit.header.origin.time < until)
+        && (space.is_none() && id.is_none() || commit.changes.iter().any(about))
 }
 
 fn record(commit: &Commit) -> Record {
     Record {
-        at: commit.at,
-        origin: commit.origin.clone(),
-        removals: commit.removals,
-        changes: commit.changes.len(),
+        header: commit.header.clone(),
         keys: commit.changes.iter().take(Record::KEYS).map(|change| change.key().clone()).collect(),
     }
 }
 
-#[async_trait]
-impl Feed for Memory {
-    async fn load(&self) -> Result<State, FeedError> {
-        self.store().load()
-    }
+/// The side that follows; `seen` is how many commits there were at its last look.
+struct Follower {
+    shared: Arc<Shared>,
+    seen: AtomicUsize,
+}
 
-    async fn read(&self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
-        self.store().read(after, budget)
-    }
-
-    async fn changed(&self) {
-        self.appended.notified().await;
+impl Follower {
+    fn look(&self) -> MutexGuard<'_, Store> {
+        let store = self.shared.store();
+        self.seen.store(store.commits.len(), Ordering::Relaxed);
+        store
     }
 }
 
-#[async_trait]
-impl Ledger for Memory {
-    async fn append(&self, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
-        let _head = self.head.lock().await;
-        self.append_held(at, group)
+impl Follow for Follower {
+    fn load(&self) -> Result<State, FeedError> {
+        self.look().load()
     }
 
-    async fn hold(&self) -> Result<Box<dyn Held>, FeedError> {
-        let head = self.head.clone().lock_owned().await;
-        Ok(Box::new(HeldMemory { memory: self.clone(), _head: head }))
+    fn read(&self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
+        self.look().read(after, budget)
     }
 
-    async fn find(&self, commit: CommitId) -> Result<Option<Position>, FeedError> {
-        let store = self.store();
-        Ok(store.revisions.get(&commit).and_then(|revision| store.commit(*revision)).map(|commit| commit.at))
+    fn is_head(&self, at: Position) -> Result<bool, FeedError> {
+        let store = self.shared.store();
+        store.contains(at)?;
+        Ok(store.head() == at)
     }
 
-    async fn history(&self, query: Query) -> Result<Vec<Record>, FeedError> {
-        Ok(self.store().history(&query))
-    }
-
-    async fn changes(&self, revision: Revision, from: usize, limit: usize) -> Result<Vec<Change>, FeedError> {
-        let store = self.store();
-        let changes = store.commit(revision).map(|commit| commit.changes.iter());
-        Ok(changes.into_iter().flatten().skip(from).take(limit).cloned().collect())
-    }
-
-    async fn document_at(&self, key: Key, at: Revision) -> Result<Option<Canonical>, FeedError> {
-        Ok(self.store().document_at(&key, at))
+    fn changed(&self, at_most: Duration) {
+        let nothing_new = |store: &mut Store| store.commits.len() == self.seen.load(Ordering::Relaxed);
+        let waited = self.shared.appended.wait_timeout_while(self.shared.store(), at_most, nothing_new);
+        let (store, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        self.seen.store(store.commits.len(), Ordering::Relaxed);
     }
 }
 
-struct HeldMemory {
-    memory: Memory,
-    _head: OwnedMutexGuard<()>,
-}
+/// The side that writes.
+struct Appender(Arc<Shared>);
 
-#[async_trait]
-impl Held for HeldMemory {
-    async fn read(&mut self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
-        self.memory.store().read(after, budget)
+impl Append for Appender {
+    fn append(&mut self, at: Position, group: &[Commit]) -> Result<(), AppendError> {
+        let _head = self.0.hold();
+        self.0.append(at, group)
     }
 
-    async fn append(self: Box<Self>, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
-        self.memory.append_held(at, group)
+    fn hold(&mut self) -> Result<Box<dyn Held + '_>, FeedError> {
+        Ok(Box::new(HeldMemory { shared: &self.0, _head: self.0.hold() }))
+    }
+
+    fn find(&mut self, commit: CommitId) -> Result<Option<Position>, FeedError> {
+        let store = self.0.store();
+        Ok(store
+            .revisions
+            .get(&commit)
+            .and_then(|revision| store.commit(*revision))
+            .map(|commit| commit.header.at))
+    }
+}
+
+struct HeldMemory<'a> {
+    shared: &'a Shared,
+    _head: MutexGuard<'a, ()>,
+}
+
+impl Held for HeldMemory<'_> {
+    fn read(&mut self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
+        self.shared.store().read(after, budget)
+    }
+
+    fn append(self: Box<Self>, at: Position, group: &[Commit]) -> Result<(), AppendError> {
+        self.shared.append(at, group)
+    }
+}
+
+/// The side that answers questions about the past.
+struct Historian(Arc<Shared>);
+
+impl History for Historian {
+    fn history(&self, query: &Query) -> Result<Vec<Record>, FeedError> {
+        Ok(self.0.store().history(query))
+    }
+
+    fn changes(&self, revision: Revision, from: usize, limit: usize) -> Result<Vec<Edit>, FeedError> {
+        let store = self.0.store();
+        let Some(commit) = store.commit(revision) else { return Ok(Vec::new()) };
+        let page = commit.changes.iter().skip(from).take(limit);
+        Ok(page
+            .map(|change| Edit { before: store.before(change.key(), commit), change: change.clone() })
+            .collect())
+    }
+
+    fn versions(&self, key: &Key, before: Option<Revision>, limit: usize) -> Result<Vec<Version>, FeedError> {
+        Ok(self.0.store().versions(key, before, limit))
     }
 }

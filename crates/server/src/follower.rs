@@ -1,79 +1,135 @@
-//! Follows the store: loads the fleet, then replays what is appended, and confirms the head at least once a second.
+//! Follows the store: loads the fleet, then replays what is appended, and confirms the head several times a second.
 //!
-//! A store that is another one, or that has lost or changed what was read before, is not followed. Only a restart makes this process
-//! believe it: until then it answers what it knows, for as long as `MAX_STALENESS` allows.
+//! A store that is another one, or that has lost or changed what was read before, is not followed: the process answers what it knows,
+//! for as long as `MAX_STALENESS` allows. A commit that does not replay ends following for good. Only a process that knows nothing takes
+//! a snapshot.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fleet::{Revision, State};
-use ledger::{Budget, Feed, FeedError};
+use fleet::{Commit, Diverged, Revision, State};
+use ledger::{Budget, FeedError, Follow};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
-use crate::replica::{self, Replica};
+use crate::replica::{self, NotNext, Replica};
 
-/// How long the head may go unconfirmed when nothing seems to happen.
-const TICK: Duration = Duration::from_secs(1);
+/// How long to wait for news before the head is confirmed again, and a stop is noticed.
+const TICK: Duration = Duration::from_millis(200);
+
+/// How long to wait before a store is loaded again that holds something which this version does not understand.
+const RELOAD: Duration = Duration::from_secs(10);
 
 /// How much to take in at once.
 pub const BUDGET: Budget = Budget { commits: 1_000, bytes: 16 * 1024 * 1024 };
 
-/// Follows until it is told to stop.
-pub async fn follow<F: Feed + ?Sized>(feed: &F, replica: &Replica, stop: CancellationToken) {
+/// Why the fleet is not at the store's head.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotFollowed {
+    /// The store cannot be read, or is not to be believed. That may pass.
+    #[error(transparent)]
+    Store(#[from] FeedError),
+    /// Nothing but this thread has the turn, so that is a bug.
+    #[error(transparent)]
+    NotNext(#[from] NotNext),
+    /// That never passes.
+    #[error(transparent)]
+    Commit(#[from] DoesNotReplay),
+}
+
+/// A commit that leads somewhere else than it says, or is not understood.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("revision {revision} cannot be followed: {diverged}")]
+pub struct DoesNotReplay {
+    pub revision: Revision,
+    pub diverged: Diverged,
+}
+
+/// Follows until it is told to stop. Blocks.
+pub fn follow(store: &dyn Follow, replica: &Replica, stop: &CancellationToken) {
     while !stop.is_cancelled() {
-        match catch_up(feed, replica).await {
-            Ok(()) => {}
-            Err(error) => {
-                let is_news = replica.note(&error.to_string());
-                match error {
-                    // Nothing is wrong: whoever makes the store may start later.
-                    FeedError::NotInitialised(_) if is_news => info!(%error, "waiting for the store"),
-                    error if is_news => warn!(%error, "the store is not followed"),
-                    _ => {}
+        let problem = catch_up(store, replica).err();
+        if let Some(problem) = &problem {
+            note(replica, problem);
+        }
+        match problem {
+            // What is known is served as long as it may be; what comes after it is not for this process.
+            Some(problem @ (NotFollowed::Commit(_) | NotFollowed::NotNext(_))) => {
+                while !stop.is_cancelled() {
+                    std::thread::sleep(TICK);
+                    note(replica, &problem);
                 }
             }
+            // Loading takes long, and most likely the next one ends alike.
+            Some(NotFollowed::Store(FeedError::NeedsNewer(_))) => wait(RELOAD, stop),
+            _ => store.changed(TICK),
         }
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(TICK) => {}
-            () = feed.changed() => {}
+    }
+}
+
+fn wait(time: Duration, stop: &CancellationToken) {
+    let end = Instant::now() + time;
+    while !stop.is_cancelled() && Instant::now() < end {
+        std::thread::sleep(TICK);
+    }
+}
+
+fn note(replica: &Replica, problem: &NotFollowed) {
+    let needs = match problem {
+        NotFollowed::Store(FeedError::NeedsNewer(needs))
+        | NotFollowed::Commit(DoesNotReplay { diverged: Diverged::Newer(needs), .. }) => Some(needs.clone()),
+        NotFollowed::Store(_) | NotFollowed::NotNext(_) | NotFollowed::Commit(_) => None,
+    };
+    if !replica.note(&problem.to_string(), needs) {
+        return;
+    }
+    match problem {
+        // Nothing is wrong: the process that makes the store may start later.
+        NotFollowed::Store(problem @ FeedError::NotInitialised(_)) => {
+            info!(%problem, "waiting for the store")
+        }
+        NotFollowed::Store(problem) => warn!(%problem, "the store is not followed"),
+        NotFollowed::NotNext(_) | NotFollowed::Commit(_) => {
+            error!(%problem, "the store is no longer followed")
         }
     }
 }
 
 /// Takes in everything up to the head, and confirms it.
-pub async fn catch_up<F: Feed + ?Sized>(feed: &F, replica: &Replica) -> Result<(), FeedError> {
+pub fn catch_up(store: &dyn Follow, replica: &Replica) -> Result<(), NotFollowed> {
     loop {
         let moment = replica::now();
-        let Some(known) = replica.known() else {
-            let state = feed.load().await?;
+        let Some(mut turn) = replica.try_turn() else {
+            // The writer is appending, and brings what it appends itself. If that takes long, the head is confirmed all the same.
+            if let Some(known) = replica.known()
+                && store.is_head(known.head())?
+            {
+                replica.confirm(moment);
+            }
+            return Ok(());
+        };
+        let Some(known) = turn.known() else {
+            let state = store.load()?;
             if state.head().revision == Revision(0) {
-                return Err(FeedError::NotInitialised("it holds nothing yet".to_owned()));
+                return Err(FeedError::NotInitialised("it holds nothing yet".to_owned()).into());
             }
             info!(revision = state.head().revision.0, "the fleet is loaded");
-            replica.publish(Arc::new(state));
+            turn.begin(state)?;
             continue;
         };
-        let commits = feed.read(known.head(), BUDGET).await?;
+        let commits = store.read(known.head(), BUDGET)?;
         if commits.is_empty() {
             replica.confirm(moment);
             return Ok(());
         }
-        match replayed(&known, &commits) {
-            Ok(state) => replica.publish(Arc::new(state)),
-            Err(diverged) => {
-                // The store is the one that was followed, so what is wrong is here, or in a commit: the documents tell.
-                warn!(%diverged, "a commit does not lead where it says; loading the fleet again");
-                replica.publish(Arc::new(feed.load().await?));
-                return Err(FeedError::from(diverged));
-            }
-        }
+        let state = replayed(&known, &commits)?;
+        turn.advance(state, commits)?;
     }
 }
 
 /// The state after some commits.
-pub fn replayed(state: &State, commits: &[fleet::Commit]) -> Result<State, fleet::Diverged> {
-    let Some((first, rest)) = commits.split_first() else { return Ok(state.clone()) };
-    rest.iter().try_fold(state.replay(first)?, |state, commit| state.replay(commit))
+pub fn replayed(state: &State, commits: &[Commit]) -> Result<State, DoesNotReplay> {
+    commits.iter().try_fold(state.clone(), |state, commit| {
+        let revision = commit.header.at.revision;
+        state.replay(commit).map_err(|diverged| DoesNotReplay { revision, diverged })
+    })
 }

@@ -1,6 +1,8 @@
 //! The service. It puts the core behind HTTP and a store; what is right, what is rendered and what needs a confirmation is decided in
 //! `fleet` and nowhere here.
 
+pub mod accept;
+pub mod commit_log;
 pub mod config;
 pub mod follower;
 pub mod gzip;

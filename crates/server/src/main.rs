@@ -4,9 +4,10 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use server::config::{Args, Config};
+use server::accept::NotAccepted;
+use server::config::{Args, Command, Config, Store};
 use server::start::NotStarted;
-use server::{run, telemetry};
+use server::{accept, run, telemetry};
 
 /// The configuration is wrong (`EX_USAGE`).
 const BAD_CONFIG: u8 = 64;
@@ -26,6 +27,9 @@ fn main() -> ExitCode {
             return ExitCode::from(BAD_CONFIG);
         }
     };
+    if let Some(Command::AcceptStore { expect }) = &args.command {
+        return accept_store(&args, expect.as_deref());
+    }
     let config = match Config::from_args(&args) {
         Ok(config) => config,
         Err(bad) => {
@@ -49,6 +53,28 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
+    }
+}
+
+fn accept_store(args: &Args, expect: Option<&str>) -> ExitCode {
+    let store = match Store::from_args(args) {
+        Ok(store) => store,
+        Err(bad) => {
+            say(&bad.to_string());
+            return ExitCode::from(BAD_CONFIG);
+        }
+    };
+    match accept::accept_store(&store, expect) {
+        Ok(text) => {
+            // Nobody may be reading.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error @ NotAccepted::Expect(_)) => {
+            say(&error.to_string());
+            ExitCode::from(BAD_CONFIG)
+        }
+        Err(error) => failed(&error.into()),
     }
 }
 

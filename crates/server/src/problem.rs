@@ -2,10 +2,11 @@
 
 use api::{Problem, ProblemName, Violation};
 use axum::response::{IntoResponse, Response};
-use fleet::{Reason, Rejection};
+use fleet::{NoClusterList, Reason, Rejection};
 use http::{HeaderValue, StatusCode, header};
 use ledger::FeedError;
 
+use crate::identity::{Forbidden, Unauthenticated};
 use crate::replica::NotServing;
 use crate::wire;
 use crate::writer::NotWritten;
@@ -61,7 +62,7 @@ impl Refusal {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             ProblemName::Internal,
-            "this is a mistake in the service, not in your request; its log has more under the request id",
+            "this is a bug in the service, not a mistake in your request; its log has more under the request id",
         )
         .with_log(log)
     }
@@ -100,9 +101,9 @@ impl Refusal {
     }
 }
 
-/// How the outermost layer finds what to log, and adds the request's id.
+/// The body of a problem, as an extension of the response: the outermost layer writes it, because only that knows the request's id.
 #[derive(Clone)]
-pub struct Told {
+pub struct ProblemBody {
     pub(crate) problem: Problem,
     pub(crate) log: Option<String>,
 }
@@ -115,15 +116,39 @@ impl IntoResponse for Refusal {
         for (name, value) in headers {
             response.headers_mut().append(name, value);
         }
-        // The body is written by the outermost layer, which knows the request's id.
-        response.extensions_mut().insert(Told { problem: *problem, log });
+        response.extensions_mut().insert(ProblemBody { problem: *problem, log });
         response
+    }
+}
+
+impl From<Unauthenticated> for Refusal {
+    fn from(unauthenticated: Unauthenticated) -> Self {
+        let detail = match unauthenticated {
+            Unauthenticated::NoCredential => {
+                "send a token as `Authorization: Bearer <token>`, or as the password of basic authentication"
+            }
+            Unauthenticated::Unreadable => {
+                "the `Authorization` header is neither `Bearer <token>` nor `Basic <base64 of user:token>`"
+            }
+            Unauthenticated::Twice => "there are two `Authorization` headers; send one",
+            Unauthenticated::Unknown => "invalid token",
+        };
+        Self::new(StatusCode::UNAUTHORIZED, ProblemName::Unauthorised, detail).with_header(
+            header::WWW_AUTHENTICATE,
+            HeaderValue::from_static("Bearer, Basic realm=\"flux-resourceset\""),
+        )
+    }
+}
+
+impl From<Forbidden> for Refusal {
+    fn from(forbidden: Forbidden) -> Self {
+        Self::new(StatusCode::FORBIDDEN, ProblemName::Forbidden, forbidden.to_string())
     }
 }
 
 impl From<NotServing> for Refusal {
     fn from(not_serving: NotServing) -> Self {
-        Self::unavailable(format!("{not_serving}; nothing is to be concluded from this about any cluster"))
+        Self::unavailable(format!("{not_serving}; this says nothing about any cluster"))
     }
 }
 
@@ -149,6 +174,19 @@ impl From<NotWritten> for Refusal {
                 );
                 refusal.problem.outcome_unknown = true;
                 refusal.with_log(why)
+            }
+        }
+    }
+}
+
+impl From<NoClusterList> for Refusal {
+    fn from(none: NoClusterList) -> Self {
+        let detail = none.to_string();
+        match none {
+            NoClusterList::UnknownEnvironment { .. } => Self::bad_request(detail),
+            NoClusterList::NoMatch => Self::missing(detail),
+            NoClusterList::TooLarge { .. } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, ProblemName::TooLarge, detail)
             }
         }
     }

@@ -18,8 +18,8 @@ use uuid::Uuid;
 
 use crate::gzip;
 use crate::metrics::{Answered, Metrics};
-use crate::problem::{Refusal, Told};
-use crate::routes::Template;
+use crate::problem::{ProblemBody, Refusal};
+use crate::routes::Route;
 
 /// The name under which a request is found again in the log and in the audit trail.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -65,10 +65,10 @@ pub async fn answer(router: Router, metrics: &Metrics, mut request: Request<Body
         Ok(Err(never)) => match never {},
         Err(_) => Refusal::internal("a handler has panicked").into_response(),
     };
-    let route = response.extensions().get::<Template>().map_or("(none)", |template| template.0);
+    let route = response.extensions().get::<&'static Route>().map_or("(none)", |route| route.path);
     let status = response.status();
-    if let Some(told) = response.extensions_mut().remove::<Told>() {
-        response = with_problem(response, told, &id);
+    if let Some(body) = response.extensions_mut().remove::<ProblemBody>() {
+        response = with_problem(response, body, &id);
     }
     if gzip {
         response = compressed(response).await;
@@ -109,8 +109,8 @@ fn method_name(method: &Method) -> &'static str {
     }
 }
 
-fn with_problem(response: Response, told: Told, id: &RequestId) -> Response {
-    let Told { mut problem, log } = told;
+fn with_problem(response: Response, body: ProblemBody, id: &RequestId) -> Response {
+    let ProblemBody { mut problem, log } = body;
     if let Some(log) = log {
         if response.status() == StatusCode::INTERNAL_SERVER_ERROR {
             error!(request = &*id.0, "{log}");
@@ -128,7 +128,7 @@ fn with_problem(response: Response, told: Told, id: &RequestId) -> Response {
     Response::from_parts(parts, Body::from(body))
 }
 
-/// Every answer is there as a whole before it is sent, so compressing it needs no stream.
+/// Compresses an answer whose length is known: it is in memory as a whole. A stream is sent as it is.
 async fn compressed(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     if body.size_hint().exact().is_none_or(|size| size == 0)

@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use ledger::Follow;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::commit_log;
 use crate::config::{Config, Mode};
 use crate::follower;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
-use crate::replica::{self, Replica};
+use crate::replica::Replica;
 use crate::routes::{self, App};
 use crate::serve::{self, Server};
 use crate::start;
@@ -35,29 +37,30 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         Some(address) => Some(bind("METRICS_ADDR", address).await?),
         None => None,
     };
-    let ledger = start::open(&config)?;
+    let (opened, first) = start::open(&config)?;
     let metrics = Metrics::new();
     let replica = Arc::new(Replica::new(config.max_staleness));
-    let (writer, writing) = match config.mode {
-        Mode::Crud => {
+    let (writer, writing) = match opened.append {
+        Some(append) => {
+            let follow = opened.follow.clone();
             let (writer, thread) =
-                Writer::start(ledger.clone(), replica.clone(), config.policy, metrics.clone())?;
-            (Some(writer), Some(thread))
+                Writer::start(append, follow, replica.clone(), config.policy, metrics.clone())?;
+            (Some(Arc::new(writer)), Some(thread))
         }
-        Mode::ReadOnly => (None, None),
+        None => (None, None),
     };
     let (mode, identity) = (config.mode, config.identity.clone());
     let app = Arc::new(App {
         mode,
         replica: replica.clone(),
-        ledger: ledger.clone(),
-        writer,
+        history: opened.history,
+        writer: writer.clone().filter(|_| mode == Mode::Crud),
         identity: identity.clone(),
         policy: config.policy,
         metrics: metrics.clone(),
         serves_metrics: metrics_listener.is_none(),
     });
-    let (router, _) = routes::routes(&app);
+    let router = routes::router(&app);
     info!(address = %listener.local_addr()?, %mode, places, "listening");
     let mut servers = JoinSet::new();
     servers.spawn(Server::new(router, metrics.clone(), places).serve(listener, stop.clone()));
@@ -67,22 +70,21 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         servers.spawn(Server::new(router, metrics, 64).serve(listener, stop.clone()));
     }
     drop(app);
-    if start::may_write(&config) {
-        let moment = replica::now();
-        let (preparing, runtime) = (ledger.clone(), tokio::runtime::Handle::current());
+    tokio::spawn(commit_log::follow(replica.clone(), stop.clone()));
+    if let Some(writer) = writer {
+        let (follow, replica, told) = (opened.follow.clone(), replica.clone(), stop.clone());
         // Reading and checking a whole fleet takes a while: not on a thread that answers requests.
-        let prepared =
-            tokio::task::spawn_blocking(move || runtime.block_on(start::prepare(&*preparing, &config)));
+        let prepared = tokio::task::spawn_blocking(move || {
+            let settings = (config.seed.as_deref(), &config.policy);
+            start::prepare((&*follow, first), &replica, &writer, settings, &told)
+        });
         tokio::select! {
-            prepared = prepared => {
-                replica.publish(Arc::new(prepared??));
-                replica.confirm(moment);
-            }
+            prepared = prepared => prepared??,
             // What it was about to append is appended whole, or not at all.
             () = stop.cancelled() => {}
         }
     }
-    let following = follow_on_a_thread(ledger, replica, stop.clone())?;
+    let following = follow_on_a_thread(opened.follow, replica, stop.clone())?;
     tokio::spawn(reload(identity, stop.clone()));
     // Neither of these ends by itself. A process that no longer follows its store, or no longer listens, is of no use to anybody: who
     // started it starts it again.
@@ -119,16 +121,15 @@ async fn bind(name: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpLi
 /// Replaying a large commit takes a while, so the follower has a thread of its own. What is returned is cancelled when
 /// that has ended, in whatever way.
 fn follow_on_a_thread(
-    ledger: Arc<dyn ledger::Ledger>,
+    store: Arc<dyn Follow>,
     replica: Arc<Replica>,
     stop: CancellationToken,
 ) -> std::io::Result<CancellationToken> {
-    let runtime = tokio::runtime::Handle::current();
     let ended = CancellationToken::new();
     let running = ended.clone().drop_guard();
     std::thread::Builder::new().name("follower".to_owned()).spawn(move || {
         let _running = running;
-        runtime.block_on(follower::follow(&*ledger, &replica, stop));
+        follower::follow(&*store, &replica, &stop);
     })?;
     Ok(ended)
 }
@@ -136,14 +137,14 @@ fn follow_on_a_thread(
 /// Reads token files again when they change. One that cannot be used changes nothing.
 async fn reload(identity: Arc<Identity>, stop: CancellationToken) {
     let mut told = None;
-    while identity.has_files() {
+    while identity.tokens().has_files() {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(RELOAD) => {}
         }
-        let problems = match identity.reload() {
+        let problems = match identity.tokens().reload() {
             Ok(true) => {
-                info!("the token files have changed, and were read again");
+                info!("token files reloaded");
                 None
             }
             Ok(false) => None,
@@ -151,7 +152,7 @@ async fn reload(identity: Arc<Identity>, stop: CancellationToken) {
         };
         if problems != told {
             for problem in problems.iter().flatten() {
-                warn!(problem, "the tokens stay as they were");
+                warn!(problem, "token files not reloaded");
             }
             told = problems;
         }
@@ -188,7 +189,7 @@ impl Signals {
 
     async fn told_to_stop(mut self, stop: CancellationToken) {
         self.next().await;
-        info!("stopping: answering what has begun");
+        info!("shutting down: requests in flight are answered first");
         stop.cancel();
         // Whoever asks a second time does not want to wait.
         self.next().await;

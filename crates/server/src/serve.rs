@@ -1,16 +1,20 @@
 //! Sockets. HTTP/1.1 only: a poll is one request on a connection of its own, and gains nothing from anything newer.
 //!
-//! Whoever is slow, or leaves a connection open, costs a place and a little memory, for a limited time.
+//! A slow client, or one that leaves a connection open, costs a place and a little memory, for a limited time.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
+use bytes::Bytes;
 use http::{HeaderValue, header};
+use http_body::{Body as _, Frame};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,7 +23,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
@@ -36,8 +40,10 @@ const WRITE_DEADLINE: Duration = Duration::from_secs(30);
 const LAST_CONNECTIONS: Duration = Duration::from_millis(250);
 /// How long nobody has to come for that.
 const LULL: Duration = Duration::from_millis(10);
-/// How long connections may go on by themselves when the process is told to stop; after that, idle ones are closed.
-const LAST_REQUESTS: Duration = Duration::from_secs(2);
+/// How long a response of unknown length may go on when the process is told to stop: a stream has no end of its own to wait for.
+const LAST_FRAMES: Duration = Duration::from_millis(500);
+/// How long connections may go on by themselves after that; then idle ones are closed.
+const LAST_REQUESTS: Duration = Duration::from_millis(1_500);
 /// How long requests that have begun may take when the process is told to stop: longer than any deadline of a request.
 const LAST_ANSWERS: Duration = Duration::from_secs(35);
 /// Descriptors that are not for connections: the store, the log, the runtime.
@@ -60,37 +66,84 @@ pub fn raise_descriptor_limit() -> usize {
 }
 
 /// What all connections share.
-struct Desk {
+struct Shared {
     router: Router,
     metrics: Metrics,
     /// The last answers are being given: each says that its connection ends.
     draining: AtomicBool,
+    /// Responses of unknown length are to end.
+    end_streams: CancellationToken,
 }
 
-impl Desk {
-    async fn answer(&self, request: http::Request<Body>) -> http::Response<Body> {
+impl Shared {
+    async fn answer(&self, request: http::Request<Body>, streams: &Arc<AtomicBool>) -> http::Response<Body> {
         let mut response = requests::answer(self.router.clone(), &self.metrics, request).await;
         if self.draining.load(Ordering::Acquire) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        response
+        if response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        let stop = Box::pin(self.end_streams.clone().cancelled_owned());
+        let streams = Streaming::on(streams.clone());
+        response.map(|stream| Body::new(UntilStop { stream, stop, _streams: streams }))
+    }
+}
+
+/// A body of unknown length that ends, between two frames, when the process stops.
+struct UntilStop {
+    stream: Body,
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
+    _streams: Streaming,
+}
+
+/// Says, for as long as it lives, that a connection carries a body of unknown length.
+struct Streaming(Arc<AtomicBool>);
+
+impl Streaming {
+    fn on(connection: Arc<AtomicBool>) -> Self {
+        connection.store(true, Ordering::Release);
+        Self(connection)
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl http_body::Body for UntilStop {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        // The stop first: a stream that always has another frame must end, too.
+        if self.stop.as_mut().poll(context).is_ready() {
+            // Not as if it were complete: a list that is cut off must not look like a shorter one.
+            return Poll::Ready(Some(Err(axum::Error::new("the process is stopping"))));
+        }
+        Pin::new(&mut self.stream).poll_frame(context)
     }
 }
 
 /// A connection that is counted, and has a place, until it is dropped in whatever way.
-struct Open {
+struct OpenConnection {
     count: Gauge,
     _place: OwnedSemaphorePermit,
 }
 
-impl Open {
+impl OpenConnection {
     fn new(count: Gauge, place: OwnedSemaphorePermit) -> Self {
         count.inc();
         Self { count, _place: place }
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.count.dec();
     }
@@ -98,7 +151,7 @@ impl Drop for Open {
 
 /// Answers requests with a router until it is told to stop.
 pub struct Server {
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     places: Arc<Semaphore>,
     /// Idle connections are to be closed.
     close_idle: CancellationToken,
@@ -111,7 +164,12 @@ impl Server {
     /// One with so many places for connections.
     pub fn new(router: Router, metrics: Metrics, places: usize) -> Self {
         Self {
-            desk: Arc::new(Desk { router, metrics, draining: AtomicBool::new(false) }),
+            shared: Arc::new(Shared {
+                router,
+                metrics,
+                draining: AtomicBool::new(false),
+                end_streams: CancellationToken::new(),
+            }),
             places: Arc::new(Semaphore::new(places)),
             close_idle: CancellationToken::new(),
             close_all: CancellationToken::new(),
@@ -143,7 +201,7 @@ impl Server {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Some(place);
         }
-        self.desk.metrics.connections_full.inc();
+        self.shared.metrics.connections_full.inc();
         tokio::select! {
             () = stop.cancelled() => None,
             place = self.places.clone().acquire_owned() => place.ok(),
@@ -151,14 +209,16 @@ impl Server {
     }
 
     fn connect(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
-        let (desk, close_idle, close_all) =
-            (self.desk.clone(), self.close_idle.clone(), self.close_all.clone());
-        let open = Open::new(self.desk.metrics.connections.clone(), place);
+        let (shared, close_idle, close_all) =
+            (self.shared.clone(), self.close_idle.clone(), self.close_all.clone());
+        let open = OpenConnection::new(self.shared.metrics.connections.clone(), place);
         self.connections.spawn(async move {
             let _open = open;
+            let streams = Arc::new(AtomicBool::new(false));
+            let carries_a_stream = streams.clone();
             let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                let desk = desk.clone();
-                async move { Ok::<_, Infallible>(desk.answer(request.map(Body::new)).await) }
+                let (shared, streams) = (shared.clone(), streams.clone());
+                async move { Ok::<_, Infallible>(shared.answer(request.map(Body::new), &streams).await) }
             });
             let _ = stream.set_nodelay(true);
             let mut stream = TimeoutStream::new(stream);
@@ -174,7 +234,10 @@ impl Server {
             let gracefully = async {
                 tokio::select! {
                     outcome = connection.as_mut() => outcome,
-                    () = close_idle.cancelled() => {
+                    // A stream was told to end before. One that has not has a client that does not read it.
+                    () = close_idle.cancelled() => if carries_a_stream.load(Ordering::Acquire) {
+                        Ok(())
+                    } else {
                         connection.as_mut().graceful_shutdown();
                         connection.await
                     }
@@ -189,9 +252,9 @@ impl Server {
         });
     }
 
-    /// Nothing that was sent is lost: who is already connected is answered, and told that the connection ends.
+    /// Requests in flight are answered before shutdown, and told that their connection ends. Streams are ended.
     async fn drain(self, listener: TcpListener) {
-        self.desk.draining.store(true, Ordering::Release);
+        self.shared.draining.store(true, Ordering::Release);
         // Connections that the kernel has accepted for us may have sent their request. New ones may never cease to come.
         let end = Instant::now() + LAST_CONNECTIONS;
         while let Ok(place) = self.places.clone().try_acquire_owned()
@@ -202,6 +265,10 @@ impl Server {
         }
         self.close(listener);
         self.connections.close();
+        if tokio::time::timeout(LAST_FRAMES, self.connections.wait()).await.is_ok() {
+            return;
+        }
+        self.shared.end_streams.cancel();
         if tokio::time::timeout(LAST_REQUESTS, self.connections.wait()).await.is_ok() {
             return;
         }

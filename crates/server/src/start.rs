@@ -1,27 +1,23 @@
-//! How a process that may write gets its store ready: makes it if it is not there, fills a new one, and brings the kinds that it ships
-//! into force.
+//! How a process that may write gets its store ready: makes it if it is not there, fills a new one, and adds the kinds that it ships and
+//! that are not in force. Everything is written by the writer. A kind that is in force is not changed: two versions would change it back
+//! and forth.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use fleet::{
-    Applied, CommitId, Kind, Operation, Origin, Policy, Rejection, Revision, State, Transaction, apply,
-};
-use ledger::{Access, AppendError, FeedError, Ledger, Memory, Sqlite};
+use fleet::{Kind, Operation, Policy, Revision, State};
+use ledger::{Access, FeedError, Follow, Memory, Opened, Sqlite};
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use uuid::Uuid;
 
 use crate::config::{Config, Mode, Store};
-use crate::seed::{BadSeed, Seed};
-use crate::writer;
-
-/// The actor of what the service does by itself.
-const ACTOR: &str = "flux-resourceset";
+use crate::replica::{self, NotNext, Replica};
+use crate::seed::{self, BadSeed, Seed};
+use crate::writer::{NotWritten, Request, Writer};
 
 /// Why a process does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum NotStarted {
-    /// The seed file is bad.
     #[error(transparent)]
     Seed(#[from] BadSeed),
     /// The store is not to be used.
@@ -29,10 +25,15 @@ pub enum NotStarted {
     Store(#[from] FeedError),
     /// The store could not be written to.
     #[error(transparent)]
-    Append(#[from] AppendError),
-    /// Stored documents do not fit the kinds that this version ships.
-    #[error("the kinds of this version do not fit what is stored:\n{0}")]
-    Kinds(String),
+    Write(#[from] NotWritten),
+    /// Something else has loaded a fleet before.
+    #[error(transparent)]
+    NotNext(#[from] NotNext),
+    /// A seed was interrupted, and the same file is not given again.
+    #[error(
+        "the store is being filled from a seed, and that was interrupted: start with the same SEED_FILE to go on, or remove the store to begin again"
+    )]
+    Interrupted,
 }
 
 /// Whether this process makes, fills and changes its store.
@@ -40,100 +41,133 @@ pub fn may_write(config: &Config) -> bool {
     config.mode == Mode::Crud || config.store == Store::Memory
 }
 
+/// What is to be written into a store that holds nothing, worked out before it is made: a bad seed must not even leave an empty store
+/// behind.
+pub type First = Option<Vec<Request>>;
+
 /// Opens the store, and makes it if it is not there and this process may.
-pub fn open(config: &Config) -> Result<Arc<dyn Ledger>, NotStarted> {
+pub fn open(config: &Config) -> Result<(Opened, First), NotStarted> {
     match &config.store {
         Store::Memory => {
             info!("the store is in memory: it begins anew, and ends with this process");
-            Ok(Arc::new(Memory::new()))
+            Ok((Memory::new().open(), None))
         }
         Store::Sqlite(path) if may_write(config) => {
-            if !path.exists() {
-                // A bad seed must not even leave an empty store behind.
-                first(config.seed.as_deref(), &config.policy)?;
-            }
-            let store = Sqlite::open(path, Access::Write)?;
-            info!(store = store.store_id(), file = %path.display(), "the store is open");
-            Ok(Arc::new(store))
+            let first = if path.exists() {
+                None
+            } else {
+                Some(requests(&State::empty(), config.seed.as_deref(), &config.policy)?)
+            };
+            let opened = Sqlite::open(path, Access::Write)?;
+            info!(store = opened.store_id, file = %path.display(), "the store is open");
+            Ok((opened, first))
         }
-        Store::Sqlite(path) => Ok(Arc::new(Sqlite::open(path, Access::Read)?)),
+        Store::Sqlite(path) => Ok((Sqlite::open(path, Access::Read)?, None)),
     }
 }
 
-/// Fills a new store, or brings the kinds of this version into force, and gives the fleet as it is then.
-pub async fn prepare(ledger: &dyn Ledger, config: &Config) -> Result<State, NotStarted> {
-    loop {
-        let state = ledger.load().await?;
-        let is_new = state.head().revision == Revision(0);
-        let applied = if is_new {
-            first(config.seed.as_deref(), &config.policy)?
-        } else {
-            if let Some(seed) = &config.seed {
-                info!(file = %seed.display(), "the store has held something before: the seed file is not read");
+/// Loads the fleet, fills a new store, adds kinds that are missing, and confirms the head; gives up between two parts of a seed if the
+/// process is told to stop. Blocks.
+pub fn prepare(
+    store: (&dyn Follow, First),
+    replica: &Replica,
+    writer: &Writer,
+    config: (Option<&Path>, &Policy),
+    stop: &CancellationToken,
+) -> Result<(), NotStarted> {
+    let ((follow, first), (seed, policy)) = (store, config);
+    let moment = replica::now();
+    let state = follow.load()?;
+    let is_new = state.head().revision == Revision(0);
+    let mut missing = match first.filter(|_| is_new) {
+        Some(requests) => requests,
+        None => requests(&state, seed, policy)?,
+    };
+    let mut at = state.head().revision;
+    replica.turn().begin(state)?;
+    while let Err(overtaken) = write_all(missing, at, is_new, writer, stop) {
+        let NotWritten::Stale { .. } = overtaken else { return Err(overtaken.into()) };
+        // Another process has written since. What is missing now is another question: it may have filled the store.
+        let known = replica.known().ok_or(NotNext)?;
+        (missing, at) = (requests(&known, seed, policy)?, known.head().revision);
+    }
+    if !stop.is_cancelled() {
+        replica.confirm(moment);
+    }
+    Ok(())
+}
+
+/// Writes one request after the other, each only on what the one before it left, the first at a revision.
+fn write_all(
+    requests: Vec<Request>,
+    mut at: Revision,
+    is_new: bool,
+    writer: &Writer,
+    stop: &CancellationToken,
+) -> Result<(), NotWritten> {
+    let parts = requests.len();
+    for (n, request) in requests.into_iter().enumerate() {
+        if stop.is_cancelled() {
+            return Ok(());
+        }
+        let written = writer.write_blocking(Request { planned_on: Some(at), ..request })?;
+        at = written.state.head().revision;
+        match (is_new, n + 1 == parts) {
+            (true, true) => info!(revision = at.0, "the store is filled"),
+            (true, false) => info!(revision = at.0, "part {} of {parts} of the seed is loaded", n + 1),
+            (false, _) => info!(revision = at.0, "added what was missing"),
+        }
+    }
+    Ok(())
+}
+
+/// What is to be written before the fleet is served.
+fn requests(state: &State, seed: Option<&Path>, policy: &Policy) -> Result<Vec<Request>, NotStarted> {
+    let kinds = seed::missing_kinds(state);
+    let is_new = state.head().revision == Revision(0);
+    match (seed, state.seeding()) {
+        (Some(file), None) if is_new => {
+            let seed = Seed::read(file, &Kind::shipped())?;
+            Ok(seed.requests(state, policy, kinds)?)
+        }
+        (Some(file), Some(interrupted)) => {
+            let seed = Seed::read(file, &Kind::shipped())?;
+            if seed.hash() != interrupted.file {
+                return Err(NotStarted::Interrupted);
             }
-            kinds_of_this_version(&state, &config.policy)?
-        };
-        let Some(commit) = applied.commit else { return Ok(state) };
-        match ledger.append(state.head(), vec![commit]).await {
-            Ok(()) => {
-                info!(
-                    revision = applied.next.head().revision.0,
-                    "{}",
-                    if is_new { "the store is filled" } else { "the kinds of this version are in force" }
-                );
-                return Ok(applied.next);
+            warn!(file = %file.display(), "a seed was interrupted; going on with it");
+            Ok(seed.requests(state, policy, kinds)?)
+        }
+        (None, Some(_)) => Err(NotStarted::Interrupted),
+        (seed, None) => {
+            if let Some(file) = seed {
+                info!(file = %file.display(), "the store has held something before: the seed file is not read");
             }
-            Err(AppendError::Conflict) => warn!("another process was faster; looking again"),
-            Err(error) => return Err(error.into()),
+            warn_of_other_kinds(state);
+            let reason = if is_new { "a new store" } else { "kinds that were not in force" };
+            Ok(add(kinds, reason).into_iter().collect())
         }
     }
 }
 
-fn origin(reason: &str) -> Origin {
-    Origin {
-        commit: CommitId(Uuid::now_v7().as_u128()),
-        time: writer::now(),
-        actor: ACTOR.into(),
+fn add(kinds: Vec<Kind>, reason: &str) -> Option<Request> {
+    let operations: Vec<Operation> =
+        kinds.into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
+    (!operations.is_empty()).then(|| Request {
+        operations,
+        confirm: None,
+        planned_on: None,
+        actor: seed::ACTOR.into(),
         reason: Some(reason.into()),
         request: None,
-    }
-}
-
-fn transaction(operations: Vec<Operation>, reason: &str) -> Transaction {
-    Transaction { operations, derived: false, confirm: None, origin: origin(reason) }
-}
-
-/// The first commit of a store: the kinds, and the seed.
-fn first(seed_file: Option<&Path>, policy: &Policy) -> Result<Applied, NotStarted> {
-    let kinds = Kind::shipped();
-    let seed = seed_file.map(|file| Seed::read(file, &kinds)).transpose()?;
-    let mut operations: Vec<Operation> =
-        kinds.into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
-    let before = operations.len();
-    let reason = match seed_file {
-        Some(file) => format!("a new store, filled from {}", file.display()),
-        None => "a new store".to_owned(),
-    };
-    operations.extend(seed.iter().flat_map(|seed| seed.operations.iter().cloned()));
-    let outcome = apply(&State::empty(), policy, &transaction(operations, &reason));
-    let violations = outcome.as_ref().err().map(Rejection::violations).unwrap_or_default();
-    if let (Some(seed), Some(file)) = (&seed, seed_file) {
-        seed.verdict(file, violations, before)?;
-    }
-    outcome.map_err(|rejection| NotStarted::Kinds(rejection.to_string()))
-}
-
-fn kinds_of_this_version(state: &State, policy: &Policy) -> Result<Applied, NotStarted> {
-    let changed = Kind::shipped()
-        .into_iter()
-        .filter(|kind| state.kinds().get(kind.name().as_str()).is_none_or(|in_force| **in_force != *kind));
-    let operations: Vec<Operation> = changed.map(|kind| Operation::Define(Arc::new(kind))).collect();
-    let reason = format!("the kinds of version {}", env!("CARGO_PKG_VERSION"));
-    apply(state, policy, &transaction(operations, &reason)).map_err(|rejection| {
-        let told = rejection.violations().iter().map(|violation| {
-            let key = violation.key.as_ref().map(ToString::to_string).unwrap_or_default();
-            format!("  {key} {}: {}", violation.pointer.as_str(), violation.message)
-        });
-        NotStarted::Kinds(told.collect::<Vec<_>>().join("\n"))
     })
+}
+
+/// Says which kinds in force are not those of this version.
+fn warn_of_other_kinds(state: &State) {
+    for kind in Kind::shipped() {
+        if state.kinds().get(kind.name().as_str()).is_some_and(|in_force| **in_force != kind) {
+            warn!(kind = %kind.name(), "the kind in force is not the one that this version ships; it stays as it is");
+        }
+    }
 }

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 const MANAGE: &str = "127.0.0.1:8080";
 const POLL: &str = "127.0.0.1:8081";
-const READER: &str = "0f0e0d0c0b0a09080706050403020100fleet-reader";
+const READER: &str = "0f0e0d0c0b0a0908070605040302010000000poller";
 const ADMIN: &str = "00102030405060708090a0b0c0d0e0f0the-admin";
 /// How long the blocks of a chapter may take.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -9,7 +9,7 @@ use book::{Page, chapters, root};
 
 /// What a fence may say. `sh` is run by the test beside this one, `sh,norun` is to be pasted too but needs more than we have here, and
 /// `console` shows commands with prompts and what they print.
-const LANGUAGES: [&str; 7] = ["sh", "sh,norun", "console", "text", "json", "yaml", "nginx"];
+const LANGUAGES: [&str; 8] = ["sh", "sh,norun", "console", "text", "json", "yaml", "nginx", "rust"];
 
 fn fail_with(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));

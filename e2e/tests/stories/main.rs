@@ -16,6 +16,7 @@ mod nasty;
 mod options;
 mod outage;
 mod poison;
+mod sources;
 mod stability;
 
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ const GROUPS: &[(&str, &[(&str, Story)])] = &[
     ("boot", boot::STORIES),
     ("changes", changes::STORIES),
     ("command_line", command_line::STORIES),
+    ("sources", sources::STORIES),
     ("independence", independence::STORIES),
     ("management", management::STORIES),
     ("deploy", deploy::STORIES),

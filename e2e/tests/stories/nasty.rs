@@ -163,6 +163,30 @@ fn rolebinding() -> impl Strategy<Value = Value> {
         .prop_map(|(role, subjects)| json!({"role": role, "subjects": subjects}))
 }
 
+fn secret_ref() -> impl Strategy<Value = Value> {
+    const MORE: &[&str] = &["a.b", "1.0", "2026-01-01", "x.true.null"];
+    Union::new([prop::sample::select(NAMES), prop::sample::select(MORE)])
+        .prop_map(|name| json!({"name": name}))
+}
+
+fn verify() -> impl Strategy<Value = Value> {
+    let provider = prop::sample::select(&["cosign", "notation"][..]);
+    let identity =
+        (text(), text()).prop_map(|(issuer, subject)| json!({"issuer": issuer, "subject": subject}));
+    let identities = prop::collection::vec(identity, 1..3);
+    // One of the two at least: without, anybody's signature would do, and the service refuses it.
+    (provider, secret_ref(), identities, 0..3).prop_map(|(provider, secret, identities, which)| {
+        let mut verify = json!({"provider": provider});
+        if which != 1 {
+            verify["secretRef"] = secret;
+        }
+        if which != 2 {
+            verify["matchOIDCIdentity"] = identities.into();
+        }
+        verify
+    })
+}
+
 fn component() -> impl Strategy<Value = Value> {
     let urls = &[
         "oci://registry.example.com/charts/a",
@@ -172,12 +196,22 @@ fn component() -> impl Strategy<Value = Value> {
     ][..];
     let paths = &["a", "core/x/1.0.0", "1e3", "true", "a/b_c.d", "a b", "123"][..];
     let delivery = prop::sample::select(&["helm", "kustomize", ""][..]);
-    (prop::sample::select(urls), prop::sample::select(paths), plain(), text(), any::<bool>(), delivery).prop_map(
-        |(url, path, tag, version, env, delivery)| {
+    let source = (
+        prop::sample::select(urls),
+        prop::option::weighted(0.3, secret_ref()),
+        prop::option::weighted(0.3, verify()),
+    );
+    (source, prop::sample::select(paths), plain(), text(), any::<bool>(), delivery).prop_map(
+        |((url, secret, verify), path, tag, version, env, delivery)| {
             let mut component =
                 json!({"oci_url": url, "component_path": path, "oci_tag": tag, "component_version": version, "cluster_env_enabled": env});
             if !delivery.is_empty() {
                 component["delivery"] = delivery.into();
+            }
+            for (field, value) in [("secretRef", secret), ("verify", verify)] {
+                if let Some(value) = value {
+                    component[field] = value;
+                }
             }
             component
         },
@@ -236,6 +270,8 @@ impl Nasty {
             actor: "nasty".into(),
             reason: None,
             request: None,
+            version: "0".into(),
+            idempotency: None,
         };
         let transaction = Transaction { operations, derived: false, confirm: None, origin };
         match apply(&self.state, &Policy::default(), &transaction) {

@@ -95,6 +95,12 @@ fn check_component(input: &Value, made: &BTreeMap<(String, String), Value>) -> R
     if !https {
         same(id, &source["spec"]["ref"]["tag"], &input["source"]["oci_tag"])?;
     }
+    for field in ["secretRef", "verify"] {
+        let expected = &input["source"][field];
+        ensure!(expected.is_object(), "{id}: {field} is {expected}");
+        let unset = *expected == json!({});
+        same(&format!("{id}: {field}"), &source["spec"][field], if unset { &Value::Null } else { expected })?;
+    }
     if !helm {
         let kustomization = get("Kustomization", id)?;
         check_dependencies(input, kustomization)?;
@@ -181,6 +187,9 @@ fn rendered_exactly() -> Result<()> {
         began.elapsed().as_secs_f32()
     ));
     let dependent = inputs.iter().filter(|input| input["depends_on"] != json!([])).count();
+    let set = |field: &str| inputs.iter().filter(|input| input["source"][field] != json!({})).count();
+    let (logins, verified) = (set("secretRef"), set("verify"));
+    ensure!(logins > 20 && verified > 20, "only {logins} secretRefs and {verified} verifies got through");
     let largest = nasty.inputs("namespaces").iter().map(|input| input["annotations"].to_string().len()).max();
     ensure!(
         patches > 100 && dependent > 20,

@@ -22,7 +22,7 @@ pub(crate) struct Audit {
     /// One revision, with each field that it changed
     #[arg(conflicts_with_all = ["actor", "kind", "id", "since", "until"])]
     pub revision: Option<u64>,
-    /// Only what this actor did
+    /// Only what this actor did, such as file:alice
     #[arg(long, value_name = "NAME")]
     pub actor: Option<String>,
     /// Only what happened to documents of this kind

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use api::{Operation, Revisioned};
 use client::Asked;
 
-use crate::change::Change;
 use crate::document::normalised;
 use crate::failure::Failure;
 use crate::files::{self, Found};
+use crate::kinds::{Kinds, Shape};
+use crate::parts::{self, Name, Piece, Stage};
 use crate::session::Session;
 use crate::words::names as names_of;
 
@@ -56,6 +57,47 @@ impl Compared {
                 body: document.clone(),
                 revision: Some(stored.revision),
             },
+        }
+    }
+}
+
+impl Compared {
+    /// The same with what it has to do with other documents.
+    fn piece(&self, kinds: &Kinds) -> Piece {
+        let Found { kind, id, document, source } = &self.found;
+        let known = kinds.iter().find(|known| known.name == *kind);
+        let is_component = known.is_some_and(Shape::is_component);
+        let is_cluster = known.is_some_and(Shape::is_cluster);
+        let named = |kind: &str, id: &str| -> Name { (kind.to_owned(), id.to_owned()) };
+        let depends_on: Vec<&str> = parts::ids(&document["depends_on"]).collect();
+        let mut refers_to: Vec<Name> = Vec::new();
+        if is_component {
+            refers_to.extend(depends_on.iter().map(|id| named(kind, id)));
+        }
+        for kind in kinds.referable().filter(|_| is_cluster) {
+            let references = document[&kind.name].as_array().into_iter().flatten();
+            let own = references.flat_map(|reference| parts::ids(&reference["depends_on"]));
+            refers_to.extend(parts::ids(&document[&kind.name]).chain(own).map(|id| named(&kind.name, id)));
+        }
+        let is_new = |id: &&&str| {
+            let stored = self.stored.as_ref();
+            stored
+                .is_some_and(|stored| !parts::ids(&stored.document["depends_on"]).any(|known| known == **id))
+        };
+        let stage = if is_cluster {
+            Stage::Clusters
+        } else if is_component && depends_on.iter().any(|id| is_new(&id)) {
+            Stage::NewDependencies
+        } else {
+            Stage::Catalog
+        };
+        Piece {
+            operation: self.operation(),
+            source: source.clone(),
+            name: named(kind, id),
+            stage,
+            refers_to,
+            is_component,
         }
     }
 }
@@ -121,7 +163,6 @@ pub(super) fn still_same<'a>(
 }
 
 /// What makes the service have what the files say.
-pub(super) fn change<'a>(different: impl Iterator<Item = &'a Compared>) -> Change {
-    let (operations, sources) = different.map(|one| (one.operation(), one.found.source.clone())).unzip();
-    Change { operations, sources }
+pub(super) fn pieces<'a>(kinds: &Kinds, different: impl Iterator<Item = &'a Compared>) -> Vec<Piece> {
+    different.map(|one| one.piece(kinds)).collect()
 }

@@ -10,6 +10,7 @@ use crate::document::normalised;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::{BOLD, GREEN, RED, styled};
+use crate::parts::{self, Limits};
 use crate::session::Session;
 
 /// Show how files differ from what the service has; the exit code is 1 if they do
@@ -45,7 +46,11 @@ fn different<'a>(session: &Session, compared: &'a [Compared]) -> Result<Vec<&'a 
     if different.is_empty() {
         return Ok(different);
     }
-    match session.client.plan(&compared::change(different.iter().copied()).operations) {
+    let pieces = compared::pieces(session.kinds()?, different.iter().copied());
+    let parts = parts::split(pieces, Limits::default());
+    // The service compares only what one transaction takes.
+    let [all] = &*parts else { return Ok(different) };
+    match session.client.plan(&parts::change(all).operations) {
         Ok(plan) if plan.changed <= plan.documents.len() => Ok(different
             .into_iter()
             .filter(|one| plan.documents.iter().any(|document| one.is(&document.kind, &document.id)))

@@ -16,6 +16,9 @@ const CLOCK: i64 = 10;
 /// A service that is behind by more than this is worth a word.
 const BEHIND: u64 = 5;
 
+/// What to do if the store holds what a process does not understand.
+const NEWER: &str = "upgrade that process; until then it answers with the last revision that it understands, for a limited time only";
+
 /// Look at the connection to the service: address, token, versions, freshness, clock
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {}
@@ -169,6 +172,9 @@ fn freshness(standing: &Standing, findings: &mut Vec<Finding>) {
             "look at the service's log; clusters keep what they have meanwhile",
         )),
     }
+    if let Some(needs) = &standing.needs {
+        findings.push(Finding::bad("needs", needs.clone(), NEWER));
+    }
     if standing.has_failed_writer() {
         findings.push(Finding::bad(
             "writer",
@@ -255,6 +261,9 @@ fn compared(url: &str, standing: &Standing, managed: &Standing) -> Finding {
             "the two processes do not have the same database: look at DATABASE_URL of both",
         );
     }
+    if let Some(needs) = &standing.needs {
+        return Finding::bad("polls", format!("{url}: {needs}"), NEWER);
+    }
     match (standing.is_ready(), standing.revision) {
         (true, revision) if revision >= managed.revision => {
             Finding::well("polls", format!("{url} is ready, at revision {}", revision.unwrap_or_default()))
@@ -312,6 +321,7 @@ mod tests {
             revision: Some(7),
             hash: Some("abc".to_owned()),
             store: "reachable".to_owned(),
+            needs: None,
             seconds_behind: Some(0),
             writer: Some("running".to_owned()),
             guard,
@@ -359,6 +369,10 @@ mod tests {
             [(Grade::Bad, "fresh: not ready: the store was replaced".to_owned())]
         );
         assert_eq!(
+            found(|standing| standing.needs = Some("revision 8 was written by version 9.0.0".to_owned())),
+            [fresh.clone(), (Grade::Bad, "needs: revision 8 was written by version 9.0.0".to_owned())]
+        );
+        assert_eq!(
             found(|standing| standing.writer = Some(api::WRITER_FAILED.to_owned())),
             [fresh, (Grade::Bad, "writer: it has ended: changes are refused, polls go on".to_owned())]
         );
@@ -369,6 +383,13 @@ mod tests {
         let found =
             |change: fn(&mut Standing)| told(&compared("http://p", &standing(change), &standing(|_| {})));
         assert_eq!(found(|_| {}), (Grade::Well, "polls: http://p is ready, at revision 7".to_owned()));
+        assert_eq!(
+            found(|polled| {
+                polled.revision = Some(6);
+                polled.needs = Some("revision 7 was written by version 9.0.0".to_owned());
+            }),
+            (Grade::Bad, "polls: http://p: revision 7 was written by version 9.0.0".to_owned())
+        );
         assert_eq!(
             found(|polled| polled.revision = Some(6)),
             (Grade::Attention, "polls: http://p is at revision 6, this one at 7".to_owned())

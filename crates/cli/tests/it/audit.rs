@@ -34,7 +34,7 @@ fn the_log_says_who_did_what_when_and_why() {
 fn the_log_can_be_narrowed() {
     let world = changed();
     snapshot!(world.harmless(&[
-        "audit --actor alice -o name",
+        "audit --actor file:alice -o name",
         "audit --kind namespaces -o name",
         "audit --kind cluster --id east -o name",
         "audit --id west -o name",
@@ -44,7 +44,7 @@ fn the_log_can_be_narrowed() {
         "audit --since 2026-01-01T00:00:00Z --until 2026-01-02T00:00:00+01:00 -o json",
         "audit --since yesterday",
         "audit --kind pods",
-        "audit --actor nobody",
+        "audit --actor file:nobody",
     ]));
 }
 

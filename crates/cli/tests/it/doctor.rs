@@ -82,3 +82,20 @@ fn a_service_that_only_answers_clusters_is_the_wrong_one_to_manage() {
     let gone = right.frs("doctor").expect(1).to_string();
     snapshot!([wrong, well, gone].join("\n"));
 }
+
+#[test]
+fn a_store_of_a_later_version_says_what_it_needs() {
+    let service = Service::start();
+    let url = between(service.address, |request| {
+        if request.word(1) != "/ready" {
+            return Fate::Forward;
+        }
+        Fate::Answer(
+            "200 OK\r\ncontent-type: application/json",
+            r#"{"status": "ready", "because": null, "version": "0.0.1", "mode": "crud", "revision": 7, "hash": "00", "store": "not confirmed",
+                "needs": "revision 8 has an entry `@freezes` that this version does not understand; it was written by version 9.0.0: run that version or a later one",
+                "seconds_behind": 2, "writer": "running", "guard": {"clusters": 3, "deletions_per_hour": 10, "removals_per_hour": 50}}"#,
+        )
+    });
+    snapshot!(Desk::at(&url).frs("doctor").expect(1).to_string());
+}

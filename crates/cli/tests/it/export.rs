@@ -59,3 +59,23 @@ fn a_file_of_a_document_that_is_gone_is_told_and_removed_on_demand() {
     let occupied = world.frs("export -o occupied").expect(1);
     snapshot!([warned, pruned, again, occupied].map(|run| run.to_string()).join("\n"));
 }
+
+#[test]
+fn credentials_and_signatures_of_a_source_go_through_every_command() {
+    let world = World::new();
+    let text = world.transcript(&[
+        "patch component podinfo --set secretRef.name=registry --set verify.provider=cosign --set verify.secretRef.name=keys --yes",
+        "get component podinfo -o yaml",
+        "get component podinfo -o wide",
+        "describe component podinfo",
+        "inputs west platform_components -o yaml",
+    ]);
+    let exported = world.frs("export pc").expect(0).stdout;
+    world.desk.piped("diff -f -", &exported).expect(0);
+    world.desk.piped("apply -f - --yes", &exported).expect(0);
+    assert_eq!(world.service.head(), 2);
+    let without = exported.replace("  name: registry\n", "  name: another\n");
+    let diff = world.desk.piped("diff -f -", &without).expect(1);
+    let gone = world.frs("patch component podinfo --unset secretRef --unset verify --yes").expect(0);
+    snapshot!([text, diff.to_string(), gone.to_string()].join("\n"));
+}

@@ -29,6 +29,7 @@ mod inputs;
 mod manual;
 mod moved;
 mod overrides;
+mod parts;
 mod patch;
 mod plan;
 mod proxy;

@@ -8,11 +8,13 @@ use super::cluster;
 use crate::document::{Cluster, Component, Delivery, Stored};
 use crate::finding::Finding;
 use crate::fragment::Size;
-use crate::ids::{CLUSTERS, Id, KINDS, Key, PLATFORM_COMPONENTS};
+use crate::ids::{CLUSTERS, Id, KindName, PLATFORM_COMPONENTS};
+use crate::key::{DocumentKey, Key};
 use crate::kind::{Kind, Shape};
 use crate::pointer::Pointer;
-use crate::rejection::{REPORTED, Reason, Sample, Violations};
+use crate::rejection::{Reason, Violations};
 use crate::render::{self, MAX_INPUTS, MAX_SENT, MAX_STORED};
+use crate::sample::Sample;
 use crate::shelf::Shelf;
 use crate::state::State;
 
@@ -22,45 +24,45 @@ pub(super) struct Touched {
     /// The entries that are different now, and the operation that made each so.
     pub(super) keys: Vec<(usize, Key)>,
     /// Documents that could not be read at all: what refers to them is not wrong on top of that.
-    pub(super) unreadable: BTreeSet<Key>,
+    pub(super) unreadable: BTreeSet<DocumentKey>,
 }
 
 pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations: &mut Violations) {
     let mut catalog = CatalogChange::default();
-    let touches_catalog = touched.keys.iter().any(|(_, key)| key.kind.as_str() == PLATFORM_COMPONENTS);
+    let is_component = |key: &Key| key.as_document().is_some_and(|key| key.kind.shape() == Shape::Component);
+    let touches_catalog = touched.keys.iter().any(|(_, key)| is_component(key));
     let dependents = if touches_catalog { Dependents::of(next) } else { Dependents::default() };
     for (operation, key) in &touched.keys {
-        match key.kind.as_str() {
-            CLUSTERS => {
-                if let Some(stored) = next.cluster(key.id.as_str()) {
-                    violations.invalid(
-                        *operation,
-                        key,
-                        cluster::findings(before, next, &stored.doc, &touched.unreadable),
-                    );
-                    for finding in oversized(
-                        next,
-                        stored,
-                        &next.kinds().referable().map(|kind| &**kind).collect::<Vec<_>>(),
-                    ) {
-                        violations.add(*operation, Some(key), Reason::TooLarge, finding);
+        match key {
+            Key::Kind(name) => redefined(before, next, *operation, name, touched, violations),
+            Key::Document(key) => match key.kind.shape() {
+                Shape::Cluster => {
+                    catalog.checked.insert(key.id.as_str());
+                    if let Some(stored) = next.cluster(key.id.as_str()) {
+                        let found = cluster::findings(before, next, &stored.doc, &touched.unreadable);
+                        violations.invalid(*operation, key, found);
+                        let kinds: Vec<&Kind> = next.kinds().referable().map(|kind| &**kind).collect();
+                        for finding in oversized(next, stored, &kinds) {
+                            violations.add(*operation, Some(key.into()), Reason::TooLarge, finding);
+                        }
                     }
                 }
-                catalog.checked.insert(key.id.as_str());
-            }
-            KINDS => redefined(before, next, *operation, key, touched, violations),
-            PLATFORM_COMPONENTS => match next.component(key.id.as_str()) {
-                Some(component) => {
-                    let findings = component_findings(next, &component.doc, &touched.unreadable, &dependents);
-                    violations.invalid(*operation, key, findings);
-                    catalog.note(before, next, *operation, key);
-                }
-                None => deleted(next, *operation, key, &dependents, violations),
+                Shape::Component => match next.component(key.id.as_str()) {
+                    Some(component) => {
+                        let found =
+                            component_findings(next, &component.doc, &touched.unreadable, &dependents);
+                        violations.invalid(*operation, key, found);
+                        catalog.note(before, next, *operation, key);
+                    }
+                    None => deleted(next, *operation, key, &dependents, violations),
+                },
+                Shape::Definition => match next.definition(key.kind.as_str(), key.id.as_str()) {
+                    Some(_) => catalog.note(before, next, *operation, key),
+                    None => deleted(next, *operation, key, &dependents, violations),
+                },
             },
-            kind => match next.definition(kind, key.id.as_str()) {
-                Some(_) => catalog.note(before, next, *operation, key),
-                None => deleted(next, *operation, key, &dependents, violations),
-            },
+            // Nothing of the fleet refers to these.
+            Key::Tombstone(_) | Key::System(_) => {}
         }
     }
     catalog.check_users(before, next, violations);
@@ -70,30 +72,30 @@ pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations:
 fn deleted(
     next: &State,
     operation: usize,
-    key: &Key,
+    key: &DocumentKey,
     dependents: &Dependents<'_>,
     violations: &mut Violations,
 ) {
     let id = key.id.as_str();
+    let mut in_use = |by: Sample<Id>, message: String| {
+        let finding = Finding::new(Pointer::root(), message);
+        violations.add(operation, Some(key.into()), Reason::InUse { by }, finding);
+    };
     if next.usage(key) > 0 {
-        let by = Sample::of(next.users(key.kind.as_str(), id).map(|cluster| cluster.doc.id.clone()));
+        let users = next.users(key.kind.as_str(), id).map(|cluster| cluster.doc.id.clone());
+        let by = users.collect::<Sample<Id>>();
         let message = format!("`{key}` is still referred to by the clusters {by}; remove it from them first");
-        violations.add(operation, Some(key), Reason::InUse { by }, Finding::new(Pointer::root(), message));
+        in_use(by, message);
     }
-    if key.kind.as_str() == PLATFORM_COMPONENTS {
+    if key.kind.shape() == Shape::Component {
         let mut dependents: Vec<Id> =
             dependents.on(&key.id).iter().map(|component| component.id.clone()).collect();
         dependents.sort();
         if !dependents.is_empty() {
-            let by = Sample::of(dependents.into_iter());
+            let by = dependents.into_iter().collect::<Sample<Id>>();
             let message =
                 format!("the components {by} still depend on `{id}`; change their `depends_on` first");
-            violations.add(
-                operation,
-                Some(key),
-                Reason::InUse { by },
-                Finding::new(Pointer::root(), message),
-            );
+            in_use(by, message);
         }
     }
 }
@@ -144,7 +146,7 @@ impl<'a> Dependents<'a> {
 fn component_findings(
     next: &State,
     component: &Component,
-    unreadable: &BTreeSet<Key>,
+    unreadable: &BTreeSet<DocumentKey>,
     dependents: &Dependents<'_>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -157,11 +159,16 @@ fn component_findings(
         let problem = "an `https://` source is a chart repository; a component of delivery `kustomize` comes from an `oci://` artifact";
         findings.push(Finding::new(Pointer::to("oci_url"), problem));
     }
+    if component.rest.get("verify").is_some() && !component.comes_from_oci() {
+        let problem =
+            "Flux verifies signatures of `oci://` artifacts only; remove `verify`, or use an `oci://` source";
+        findings.push(Finding::new(Pointer::to("verify"), problem));
+    }
     for (n, id) in component.dependencies().iter().enumerate() {
         let at = Pointer::to("depends_on").item(n);
         let problem = match next.component(id.as_str()) {
             _ if id == &component.id => "a component cannot depend on itself".to_owned(),
-            None if unreadable.contains(&Key::new(PLATFORM_COMPONENTS, id.as_str())) => continue,
+            None if unreadable.contains(&DocumentKey::new(PLATFORM_COMPONENTS, id)) => continue,
             None => format!("there is no component `{id}` in the catalog"),
             Some(other) if other.doc.effective_delivery() != delivery => {
                 cluster::other_delivery(component, &other.doc)
@@ -194,20 +201,21 @@ fn redefined(
     before: &State,
     next: &State,
     operation: usize,
-    key: &Key,
+    name: &KindName,
     touched: &Touched,
     violations: &mut Violations,
 ) {
-    let Some(kind) = next.kinds().get(key.id.as_str()) else { return };
-    if before.kinds().get(key.id.as_str()).is_none() {
-        already_taken(next, operation, key, violations);
+    let Some(kind) = next.kinds().get(name.as_str()) else { return };
+    if before.kinds().get(name.as_str()).is_none() {
+        already_taken(next, operation, name, violations);
     }
-    let checked: BTreeSet<&Key> = touched.keys.iter().map(|(_, key)| key).collect();
+    let checked: BTreeSet<&DocumentKey> =
+        touched.keys.iter().filter_map(|(_, key)| key.as_document()).collect();
     let clusters = next.kinds().get(CLUSTERS);
     for of in [Some(kind), clusters.filter(|clusters| *clusters != kind)].into_iter().flatten() {
         let Some(schema) = next.kinds().schema_of(of) else { continue };
         for id in next.ids(of.name().as_str()) {
-            let document = Key { kind: of.name().clone(), id: id.clone() };
+            let document = DocumentKey::new(of.name(), id);
             if checked.contains(&document) {
                 continue;
             }
@@ -223,7 +231,7 @@ fn redefined(
     }
     if kind.shape() == Shape::Definition {
         for stored in next.clusters() {
-            let key = Key { kind: CLUSTERS.into(), id: stored.doc.id.clone() };
+            let key = DocumentKey::new(CLUSTERS, &stored.doc.id);
             if !kind.decomposes() {
                 violations.invalid(
                     operation,
@@ -232,21 +240,20 @@ fn redefined(
                 );
             }
             for finding in oversized(next, stored, &[&**kind]) {
-                violations.add(operation, Some(&key), Reason::TooLarge, finding);
+                violations.add(operation, Some((&key).into()), Reason::TooLarge, finding);
             }
         }
     }
 }
 
 /// A new kind's references go where clusters may already hold something else.
-fn already_taken(next: &State, operation: usize, key: &Key, violations: &mut Violations) {
-    for stored in next.clusters().filter(|stored| stored.doc.rest.get(key.id.as_str()).is_some()) {
-        let cluster = Key { kind: CLUSTERS.into(), id: stored.doc.id.clone() };
+fn already_taken(next: &State, operation: usize, kind: &KindName, violations: &mut Violations) {
+    for stored in next.clusters().filter(|stored| stored.doc.rest.get(kind.as_str()).is_some()) {
+        let cluster = DocumentKey::new(CLUSTERS, &stored.doc.id);
         let message = format!(
-            "the stored `{cluster}` has a field `{}` already, which would become its references; remove it first",
-            key.id
+            "the stored `{cluster}` has a field `{kind}` already, which would become its references; remove it first"
         );
-        violations.invalid(operation, &cluster, [Finding::new(Pointer::to(key.id.as_str()), message)]);
+        violations.invalid(operation, cluster, [Finding::new(Pointer::to(kind.as_str()), message)]);
     }
 }
 
@@ -275,18 +282,18 @@ struct CatalogChange<'a> {
     /// Clusters that were checked as a whole already.
     checked: BTreeSet<&'a str>,
     /// Those that grew, by kind: answers may become too large.
-    grown: BTreeMap<&'a str, Vec<(usize, &'a Key)>>,
+    grown: BTreeMap<&'a str, Vec<(usize, &'a DocumentKey)>>,
     /// Components whose delivery, source or dependencies are others: the rules of their users may be broken.
-    rewired: Vec<(usize, &'a Key)>,
+    rewired: Vec<(usize, &'a DocumentKey)>,
     /// Definitions whose schema looks at several fields at once: what their users override may no longer fit.
-    entangled: Vec<(usize, &'a Key)>,
+    entangled: Vec<(usize, &'a DocumentKey)>,
 }
 
 impl<'a> CatalogChange<'a> {
-    fn note(&mut self, before: &State, next: &State, operation: usize, key: &'a Key) {
+    fn note(&mut self, before: &State, next: &State, operation: usize, key: &'a DocumentKey) {
         let (kind, id) = (key.kind.as_str(), key.id.as_str());
         // A new one has no users but clusters that are changed themselves.
-        let (was, is, more_values) = if kind == PLATFORM_COMPONENTS {
+        let (was, is, more_values) = if key.kind.shape() == Shape::Component {
             let (Some(was), Some(is)) = (before.component(id), next.component(id)) else { return };
             let (was, is) = (&was.doc, &is.doc);
             let wiring =
@@ -315,32 +322,32 @@ impl<'a> CatalogChange<'a> {
         if self.rewired.is_empty() && self.entangled.is_empty() && self.grown.is_empty() {
             return;
         }
-        let mut rewired = vec![Sampled::default(); self.rewired.len()];
-        let mut entangled = vec![Sampled::default(); self.entangled.len()];
+        let mut rewired = vec![Broken::default(); self.rewired.len()];
+        let mut entangled = vec![Broken::default(); self.entangled.len()];
         let grown: Vec<Grown<'_>> =
             self.grown.iter().filter_map(|(kind, keys)| Grown::of(next, kind, keys)).collect();
-        let mut too_large = vec![Sampled::default(); grown.len()];
+        let mut too_large = vec![Broken::default(); grown.len()];
         for stored in next.clusters().filter(|stored| !self.checked.contains(stored.doc.id.as_str())) {
             let cluster = &stored.doc;
             for ((_, key), broken) in self.rewired.iter().zip(&mut rewired) {
-                broken.add(&cluster.id, cluster::findings_about(before, next, cluster, &key.id));
+                add(broken, &cluster.id, cluster::findings_about(before, next, cluster, &key.id));
             }
             for ((_, key), broken) in self.entangled.iter().zip(&mut entangled) {
                 if let Some(kind) = next.kinds().get(key.kind.as_str()) {
-                    broken.add(&cluster.id, cluster::override_findings(next, cluster, kind, Some(&key.id)));
+                    add(broken, &cluster.id, cluster::override_findings(next, cluster, kind, Some(&key.id)));
                 }
             }
             for (grown, broken) in grown.iter().zip(&mut too_large) {
-                broken.add(&cluster.id, grown.findings(next, stored));
+                add(broken, &cluster.id, grown.findings(next, stored));
             }
         }
         let broken = self.rewired.iter().zip(rewired).chain(self.entangled.iter().zip(entangled));
         for ((operation, key), broken) in broken {
-            broken.report(*operation, key, &Reason::Invalid, violations);
+            report(broken, *operation, key, &Reason::Invalid, violations);
         }
         for (grown, broken) in grown.iter().zip(too_large) {
             let (operation, key) = grown.keys[0];
-            broken.report(operation, key, &Reason::TooLarge, violations);
+            report(broken, operation, key, &Reason::TooLarge, violations);
         }
     }
 }
@@ -348,13 +355,13 @@ impl<'a> CatalogChange<'a> {
 /// Definitions of a kind that grew.
 struct Grown<'a> {
     kind: &'a Kind,
-    keys: &'a [(usize, &'a Key)],
+    keys: &'a [(usize, &'a DocumentKey)],
     /// The largest input of the kind.
     largest: usize,
 }
 
 impl<'a> Grown<'a> {
-    fn of(next: &'a State, kind: &str, keys: &'a [(usize, &'a Key)]) -> Option<Self> {
+    fn of(next: &'a State, kind: &str, keys: &'a [(usize, &'a DocumentKey)]) -> Option<Self> {
         let kind = next.kinds().get(kind)?;
         Some(Self { kind, keys, largest: largest(next, kind) })
     }
@@ -362,8 +369,9 @@ impl<'a> Grown<'a> {
     /// Only an answer whose bound is over the limit is measured: as many inputs as there are references, each as large as the
     /// largest of the kind.
     fn findings(&self, next: &State, stored: &Stored<Cluster>) -> Vec<Finding> {
-        let concerns =
-            |(_, key): &(usize, &Key)| stored.doc.refers_to(self.kind.name().as_str(), key.id.as_str());
+        let concerns = |(_, key): &(usize, &DocumentKey)| {
+            stored.doc.refers_to(self.kind.name().as_str(), key.id.as_str())
+        };
         if !self.keys.iter().any(concerns) || bound(&stored.doc, self.kind, self.largest) <= MAX_SENT {
             return Vec::new();
         }
@@ -371,37 +379,26 @@ impl<'a> Grown<'a> {
     }
 }
 
-/// What is wrong on many clusters: the first of them in words, the rest as a number.
-#[derive(Clone, Default)]
-struct Sampled {
-    first: Vec<String>,
-    clusters: usize,
+/// What is wrong on many clusters: on each of the first of them in words, of the rest their number.
+type Broken = Sample<Vec<String>>;
+
+fn add(broken: &mut Broken, cluster: &Id, findings: Vec<Finding>) {
+    if findings.is_empty() {
+        return;
+    }
+    let tell = |Finding { message, .. }: Finding| {
+        let named = message.contains(&format!("`{cluster}`"));
+        if named { message } else { format!("on the cluster `{cluster}`: {message}") }
+    };
+    broken.push(findings.into_iter().map(tell).collect());
 }
 
-impl Sampled {
-    fn add(&mut self, cluster: &Id, findings: Vec<Finding>) {
-        let any = !findings.is_empty();
-        for Finding { message, .. } in findings {
-            if self.clusters < REPORTED {
-                let named = message.contains(&format!("`{cluster}`"));
-                self.first.push(if named {
-                    message
-                } else {
-                    format!("on the cluster `{cluster}`: {message}")
-                });
-            }
-        }
-        self.clusters += usize::from(any);
-    }
-
-    fn report(self, operation: usize, key: &Key, reason: &Reason, violations: &mut Violations) {
-        for message in self.first {
-            violations.add(operation, Some(key), reason.clone(), Finding::new(Pointer::root(), message));
-        }
-        if self.clusters > REPORTED {
-            let message = format!("and on {} more clusters", self.clusters - REPORTED);
-            violations.add(operation, Some(key), reason.clone(), Finding::new(Pointer::root(), message));
-        }
+fn report(broken: Broken, operation: usize, key: &DocumentKey, reason: &Reason, violations: &mut Violations) {
+    let more = broken.more();
+    let more = (more > 0).then(|| format!("and on {more} more clusters"));
+    for message in broken.first.into_iter().flatten().chain(more) {
+        let finding = Finding::new(Pointer::root(), message);
+        violations.add(operation, Some(key.into()), reason.clone(), finding);
     }
 }
 

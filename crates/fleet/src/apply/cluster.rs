@@ -6,7 +6,8 @@ use super::{MAX_DOCUMENT, secrets};
 use crate::document::{Cluster, Component, ComponentOverrides, ComponentPatches, Delivery, Reference};
 use crate::finding::Finding;
 use crate::grammar;
-use crate::ids::{Id, Key, PATCHES, PLATFORM_COMPONENTS};
+use crate::ids::{Id, PATCHES, PLATFORM_COMPONENTS};
+use crate::key::DocumentKey;
 use crate::kind::{Kind, Shape};
 use crate::pointer::Pointer;
 use crate::state::State;
@@ -31,7 +32,7 @@ pub(super) fn findings(
     before: &State,
     next: &State,
     cluster: &Cluster,
-    unreadable: &BTreeSet<Key>,
+    unreadable: &BTreeSet<DocumentKey>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for kind in next.kinds().referable().filter(|kind| kind.shape() == Shape::Definition) {
@@ -45,7 +46,7 @@ pub(super) fn findings(
                     format!("the overrides of `{id}` have {size} bytes; {MAX_DOCUMENT} are the most");
                 findings.push(Finding::new(Pointer::to(name).item(n), message));
             }
-            if next.definition(name, id).is_none() && !unreadable.contains(&Key::new(name, id)) {
+            if next.definition(name, id).is_none() && !unreadable.contains(&DocumentKey::new(name, id)) {
                 let at = Pointer::to(name).item(n);
                 findings.push(Finding::new(
                     at,
@@ -141,7 +142,7 @@ fn component_findings<'a>(
     next: &State,
     cluster: &'a Cluster,
     reference: &Reference<ComponentOverrides>,
-    unreadable: &BTreeSet<Key>,
+    unreadable: &BTreeSet<DocumentKey>,
     unproven: impl Fn(&Component) -> Option<ComponentPatches<'a>>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -150,7 +151,7 @@ fn component_findings<'a>(
         Pointer::to(PLATFORM_COMPONENTS).item(n)
     };
     let Some(stored) = next.component(reference.id.as_str()) else {
-        if !unreadable.contains(&Key::new(PLATFORM_COMPONENTS, reference.id.as_str())) {
+        if !unreadable.contains(&DocumentKey::new(PLATFORM_COMPONENTS, &reference.id)) {
             findings.push(Finding::new(
                 place(),
                 format!("there is no platform_component `{}`; create it first", reference.id),

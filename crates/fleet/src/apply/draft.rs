@@ -8,17 +8,22 @@ use serde_json::{Map, Value};
 
 use super::normalise::normalise;
 use super::poison::find_poison;
+use super::size::{too_much, unfit};
+use super::tombstones::{self, ClusterAfter};
 use super::{MAX_CLUSTER, MAX_DOCUMENT, check};
-use crate::canonical::{Canonical, MAX_DEPTH};
+use crate::canonical::Canonical;
 use crate::commit::Change;
-use crate::document::{Cluster, Interner, Kept, Tombstone};
+use crate::document::{Cluster, Interner, Kept};
 use crate::finding::Finding;
 use crate::guard::Named;
-use crate::ids::{CLUSTERS, CommitId, KINDS, Key, PATCHES, Revision};
+use crate::ids::{CLUSTERS, CommitId, Dns, KindName, PATCHES, Revision, Uid};
+use crate::key::{DocumentKey, Key};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
-use crate::rejection::{REPORTED, Reason, Rejection, Violations};
-use crate::state::{Entry, Served, Stamp, State, Step, decode};
+use crate::rejection::{Reason, Rejection, Violations};
+use crate::sample::Sample;
+use crate::space::{Seeding, SystemEntry};
+use crate::state::{Entry, State, Step, decode_document};
 use crate::transaction::Operation;
 
 pub(super) struct Draft<'a> {
@@ -26,10 +31,15 @@ pub(super) struct Draft<'a> {
     pub(super) kinds: Arc<Kinds>,
     pub(super) named: Named,
     pub(super) violations: Violations,
-    pub(super) warnings: Warnings,
+    pub(super) warnings: Sample<String>,
     names: Interner<'a>,
-    slots: BTreeMap<Key, Slot>,
-    kinds_changed: bool,
+    documents: BTreeMap<DocumentKey, Slot>,
+    /// The kinds that are brought into force or changed, and the operation that does it.
+    defined: BTreeMap<KindName, (usize, Arc<Kind>)>,
+    /// The decommission records that are forgotten.
+    forgotten: BTreeMap<Dns, usize>,
+    /// What becomes of the record of a seed that is being loaded.
+    seeding: Option<(usize, Option<Seeding>)>,
 }
 
 /// What the transaction makes of one document.
@@ -39,18 +49,6 @@ struct Slot {
     after: After,
     /// Whether a cluster may take the DNS name of a decommissioned one.
     replaces: bool,
-}
-
-impl Slot {
-    /// An entry that nobody wrote as a document.
-    fn made(operation: usize, entry: Entry) -> Self {
-        let after = After::Read { body: entry.canonical(), entry, findings: Vec::new() };
-        Self { operation, after, replaces: false }
-    }
-
-    fn gone(operation: usize) -> Self {
-        Self { operation, after: After::Gone, replaces: false }
-    }
 }
 
 enum After {
@@ -70,30 +68,6 @@ enum After {
     },
 }
 
-/// What whoever asked should know: the first of it in words, the rest as a number.
-#[derive(Default)]
-pub(super) struct Warnings {
-    first: Vec<String>,
-    more: usize,
-}
-
-impl Warnings {
-    pub(super) fn push(&mut self, warning: String) {
-        if self.first.len() < REPORTED {
-            self.first.push(warning);
-        } else {
-            self.more += 1;
-        }
-    }
-
-    fn finish(mut self) -> Vec<String> {
-        if self.more > 0 {
-            self.first.push(format!("and {} more warnings like these", self.more));
-        }
-        self.first
-    }
-}
-
 /// What a transaction comes to when every rule holds.
 pub(super) struct Outcome {
     pub(super) next: State,
@@ -110,54 +84,49 @@ impl<'a> Draft<'a> {
             kinds: before.kinds().clone(),
             named: Named::default(),
             violations: Violations::default(),
-            warnings: Warnings::default(),
+            warnings: Sample::default(),
             names: Interner::new(Some(before)),
-            slots: BTreeMap::new(),
-            kinds_changed: false,
+            documents: BTreeMap::new(),
+            defined: BTreeMap::new(),
+            forgotten: BTreeMap::new(),
+            seeding: None,
         };
-        let mut defined = Vec::new();
         for (n, operation) in operations.iter().enumerate() {
             if let Operation::Define(kind) = operation {
-                defined.push((n, kind));
+                draft.defined.insert(kind.name().clone(), (n, kind.clone()));
             }
         }
-        if !defined.is_empty() {
-            draft.define(&defined);
-        }
+        draft.define();
         draft
     }
 
-    fn define(&mut self, defined: &[(usize, &Arc<Kind>)]) {
-        let mut all: Vec<Arc<Kind>> = self.kinds.iter().cloned().collect();
-        for (n, kind) in defined {
-            let key = Key::new(KINDS, kind.name().as_str());
-            all.push(Arc::clone(kind));
+    fn define(&mut self) {
+        let Some(first) = self.defined.values().map(|(n, _)| *n).min() else { return };
+        for (name, (n, kind)) in &self.defined {
             let mut found = Vec::new();
             find_poison(kind.file(), &mut found);
-            self.violations.invalid(*n, &key, found);
-            self.slots.insert(key, Slot::made(*n, Entry::Kind(Arc::clone(kind))));
+            self.violations.invalid(*n, Key::Kind(name.clone()), found);
         }
-        let operation = defined[0].0;
-        let bad = match Kinds::new(all) {
+        let defined = self.defined.values().map(|(_, kind)| kind.clone());
+        let bad = match Kinds::new(self.kinds.iter().cloned().chain(defined)) {
             Err(bad) => vec![bad],
             Ok(kinds) => {
                 let collisions = kinds.collisions();
                 self.kinds = Arc::new(kinds);
-                self.kinds_changed = true;
                 collisions
             }
         };
         for bad in bad {
-            let key = Key::new(KINDS, &bad.kind);
-            self.violations.invalid(operation, &key, [Finding::new(Pointer::root(), bad.to_string())]);
+            let finding = Finding::new(Pointer::root(), bad.to_string());
+            self.violations.invalid(first, Key::kind(&bad.kind), [finding]);
         }
     }
 
     /// Whether the transaction, so far, leaves a document under that key.
-    pub(super) fn exists(&self, key: &Key) -> bool {
-        match self.slots.get(key) {
+    pub(super) fn exists(&self, key: &DocumentKey) -> bool {
+        match self.documents.get(key) {
             Some(slot) => !matches!(slot.after, After::Gone),
-            None => self.before.document_revision(key).is_some(),
+            None => self.before.revision_of(&key.into()).is_some(),
         }
     }
 
@@ -165,18 +134,19 @@ impl<'a> Draft<'a> {
     /// others, and the others as they are.
     pub(super) fn cluster(
         &self,
-        key: &Key,
+        key: &DocumentKey,
         touched: impl Fn(&str) -> bool,
         touched_patches: Option<BTreeSet<String>>,
     ) -> Option<(Map<String, Value>, Option<Kept>)> {
-        let cluster = match self.slots.get(key).map(|slot| &slot.after) {
+        let cluster = match self.documents.get(key).map(|slot| &slot.after) {
             None => self.before.cluster(key.id.as_str()).map(|stored| &stored.doc),
             Some(After::Read { entry: Entry::Cluster(cluster), findings, .. }) if findings.is_empty() => {
                 Some(&**cluster)
             }
             Some(_) => None,
         };
-        let Some(cluster) = cluster.filter(|_| self.kinds.clusters_decompose() && !self.kinds_changed) else {
+        let whole_is_judged = !self.kinds.clusters_decompose() || !self.defined.is_empty();
+        let Some(cluster) = cluster.filter(|_| !whole_is_judged) else {
             return self.document(key).map(|map| (map, None));
         };
         let separable = self.kinds.referable().map(|kind| kind.name().as_str()).chain([PATCHES]);
@@ -186,21 +156,23 @@ impl<'a> Draft<'a> {
     }
 
     /// The document as the transaction, so far, leaves it.
-    pub(super) fn document(&self, key: &Key) -> Option<Map<String, Value>> {
-        match self.slots.get(key).map(|slot| &slot.after) {
+    pub(super) fn document(&self, key: &DocumentKey) -> Option<Map<String, Value>> {
+        match self.documents.get(key).map(|slot| &slot.after) {
             None => self.before.document(key.kind.as_str(), key.id.as_str()).map(|(map, _)| map),
             Some(After::Gone | After::Unfit(..)) => None,
             Some(After::Unreadable { map, .. }) => Some(map.clone()),
-            Some(After::Read { entry, .. }) => entry.to_map(),
+            Some(After::Read { body, .. }) => Some(body.to_map()),
         }
     }
 
     /// The clusters that a test selects, as the transaction, so far, leaves them.
-    pub(super) fn select(&self, selects: impl Fn(&Cluster) -> bool) -> Vec<Key> {
+    pub(super) fn select(&self, selects: impl Fn(&Cluster) -> bool) -> Vec<DocumentKey> {
         let untouched = self.before.clusters().map(|stored| &stored.doc).filter(|cluster| selects(cluster));
-        let key = |cluster: &Cluster| Key { kind: CLUSTERS.into(), id: cluster.id.clone() };
-        let mut keys: Vec<Key> = untouched.map(key).filter(|key| !self.slots.contains_key(key)).collect();
-        for slot in self.slots.values() {
+        let clusters = KindName::from(CLUSTERS);
+        let key = |cluster: &Cluster| DocumentKey { kind: clusters.clone(), id: cluster.id.clone() };
+        let mut keys: Vec<DocumentKey> =
+            untouched.map(key).filter(|key| !self.documents.contains_key(key)).collect();
+        for slot in self.documents.values() {
             if let After::Read { entry: Entry::Cluster(cluster), .. } = &slot.after
                 && selects(cluster)
             {
@@ -216,7 +188,7 @@ impl<'a> Draft<'a> {
         &mut self,
         operation: usize,
         kind: &Kind,
-        key: Key,
+        key: DocumentKey,
         mut map: Map<String, Value>,
         kept: Option<&Kept>,
     ) {
@@ -246,7 +218,7 @@ impl<'a> Draft<'a> {
             Some(kept) => kept.join(&map),
             None => map.clone(),
         };
-        let after = match decode(&self.kinds, &key, map, kept, &mut self.names) {
+        let after = match decode_document(&self.kinds, &key, map, kept, &mut self.names) {
             Ok(entry) => {
                 let body = entry.canonical();
                 if body.as_str().len() > most {
@@ -271,13 +243,19 @@ impl<'a> Draft<'a> {
         self.put_slot(operation, key, after);
     }
 
-    fn put_slot(&mut self, operation: usize, key: Key, after: After) {
-        let replaces = self.slots.get(&key).is_some_and(|slot| slot.replaces);
-        self.slots.insert(key, Slot { operation, after, replaces });
+    fn put_slot(&mut self, operation: usize, key: DocumentKey, after: After) {
+        let replaces = self.documents.get(&key).is_some_and(|slot| slot.replaces);
+        self.documents.insert(key, Slot { operation, after, replaces });
     }
 
     /// What never changes in the life of a document, and what it may not be called.
-    fn check_identity(&self, kind: &Kind, key: &Key, map: &Map<String, Value>, found: &mut Vec<Finding>) {
+    fn check_identity(
+        &self,
+        kind: &Kind,
+        key: &DocumentKey,
+        map: &Map<String, Value>,
+        found: &mut Vec<Finding>,
+    ) {
         let id = map.get("id").and_then(Value::as_str);
         if id.is_some_and(|id| id != key.id.as_str()) {
             let message =
@@ -299,190 +277,164 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(super) fn may_replace_decommissioned(&mut self, key: &Key) {
-        if let Some(slot) = self.slots.get_mut(key) {
+    pub(super) fn may_replace_decommissioned(&mut self, key: &DocumentKey) {
+        if let Some(slot) = self.documents.get_mut(key) {
             slot.replaces = true;
         }
     }
 
-    pub(super) fn delete(&mut self, operation: usize, key: Key) {
-        self.slots.insert(key, Slot::gone(operation));
+    pub(super) fn delete(&mut self, operation: usize, key: DocumentKey) {
+        self.documents.insert(key, Slot { operation, after: After::Gone, replaces: false });
+    }
+
+    /// Takes the record of a decommissioned cluster away.
+    pub(super) fn forget(&mut self, operation: usize, dns: Dns) {
+        self.forgotten.insert(dns, operation);
+    }
+
+    /// Writes the record of a seed that is being loaded, or takes it away.
+    pub(super) fn seed(&mut self, operation: usize, seeding: Option<Seeding>) {
+        self.seeding = Some((operation, seeding));
     }
 
     /// Whether the transaction has already deleted what was there before it.
-    pub(super) fn has_deleted(&self, key: &Key) -> bool {
-        matches!(self.slots.get(key), Some(Slot { after: After::Gone, .. }))
+    pub(super) fn has_deleted(&self, key: &DocumentKey) -> bool {
+        matches!(self.documents.get(key), Some(Slot { after: After::Gone, .. }))
             && self.before.cluster(key.id.as_str()).is_some()
     }
 
-    /// Leaves a tombstone for each cluster that goes, and takes those away that a new cluster may replace.
-    pub(super) fn bury_and_revive(&mut self) {
-        let mut graves = Vec::new();
-        let mut taken: BTreeMap<&str, &Key> = BTreeMap::new();
-        for (key, slot) in self.slots.iter().filter(|(key, _)| key.kind.as_str() == CLUSTERS) {
+    /// The clusters that the transaction writes or decommissions.
+    fn clusters(&self) -> Vec<ClusterAfter<'_>> {
+        let mut clusters = Vec::new();
+        for (DocumentKey { kind, id }, slot) in &self.documents {
+            let operation = slot.operation;
             match &slot.after {
-                After::Gone => {
-                    if let Some(cluster) = self.before.cluster(key.id.as_str()) {
-                        let Cluster { dns, id, .. } = &cluster.doc;
-                        let tombstone = Tombstone { dns: dns.clone(), id: id.clone(), uid: cluster.uid };
-                        graves.push((slot.operation, tombstone));
-                    }
-                }
                 After::Read { entry: Entry::Cluster(cluster), .. } => {
-                    if let Some(other) = taken.insert(cluster.dns.as_str(), key) {
-                        self.violations.add(
-                            slot.operation,
-                            Some(key),
-                            Reason::Exists,
-                            dns_taken(cluster, other.id.as_str()),
-                        );
-                    }
+                    clusters.push(ClusterAfter::Written { operation, cluster, replaces: slot.replaces });
+                }
+                After::Gone if kind.shape() == Shape::Cluster => {
+                    let gone = self.before.cluster(id.as_str());
+                    clusters.extend(gone.map(|gone| ClusterAfter::Gone { operation, gone }));
                 }
                 _ => {}
             }
         }
-        let mut buried: BTreeMap<Key, Slot> = BTreeMap::new();
-        for (operation, tombstone) in graves {
-            buried.insert(
-                Tombstone::key(tombstone.dns.as_str()),
-                Slot::made(operation, Entry::Tombstone(tombstone)),
-            );
-        }
-        for (key, slot) in &self.slots {
-            let After::Read { entry: Entry::Cluster(cluster), .. } = &slot.after else { continue };
-            let dns = cluster.dns.as_str();
-            if let Some(Served::Live(live)) = self.before.served(dns)
-                && live.doc.id != cluster.id
-                && !self.slots.contains_key(&Key { kind: CLUSTERS.into(), id: live.doc.id.clone() })
-            {
-                self.violations.add(
-                    slot.operation,
-                    Some(key),
-                    Reason::Exists,
-                    dns_taken(cluster, live.doc.id.as_str()),
-                );
-            }
-            let grave = Tombstone::key(dns);
-            let forgotten = matches!(self.slots.get(&grave), Some(Slot { after: After::Gone, .. }));
-            let stands = self.before.tombstone(dns).is_some() && !forgotten;
-            if !stands && !buried.contains_key(&grave) {
-                continue;
-            }
-            if slot.replaces {
-                buried.remove(&grave);
-                if stands {
-                    buried.insert(grave, Slot::gone(slot.operation));
-                }
-            } else {
-                let message = format!(
-                    "`{dns}` belongs to a decommissioned cluster, whose Flux is still to clean up; forget it, or set `replace_decommissioned` to take its place"
-                );
-                let finding = Finding::new(Pointer::to("cluster_dns"), message);
-                self.violations.add(slot.operation, Some(key), Reason::Exists, finding);
-            }
-        }
-        self.slots.extend(buried);
+        clusters
     }
 
     /// Checks the rules on what all operations have come to.
     pub(super) fn finish(mut self, revision: Revision, commit: CommitId) -> Result<Outcome, Rejection> {
-        let mut changes = Vec::new();
-        let mut steps = Vec::new();
-        let mut touched = check::Touched::default();
-        for (key, slot) in std::mem::take(&mut self.slots) {
+        let tombstones::Outcome { records, conflicts } =
+            tombstones::tombstones(self.before, &self.clusters(), &self.forgotten);
+        for (operation, id, finding) in conflicts {
+            let key = Key::document(CLUSTERS, id);
+            self.violations.add(operation, Some(key), Reason::Exists, finding);
+        }
+        let mut made = Made {
+            before: self.before,
+            commit,
+            touched: check::Touched::default(),
+            changes: Vec::new(),
+            steps: Vec::new(),
+        };
+        for (key, slot) in std::mem::take(&mut self.documents) {
             let operation = slot.operation;
-            let (entry, body) = match slot.after {
-                After::Gone => (None, None),
+            match slot.after {
+                After::Gone => made.remove(operation, key.into()),
                 After::Unfit(reason, finding) => {
                     self.report(operation, &key, vec![(reason, finding)]);
-                    touched.unreadable.insert(key);
-                    continue;
+                    made.touched.unreadable.insert(key);
                 }
                 After::Unreadable { findings, .. } => {
                     self.report(operation, &key, findings);
-                    touched.unreadable.insert(key);
-                    continue;
+                    made.touched.unreadable.insert(key);
                 }
                 After::Read { entry, body, findings } => {
                     self.report(operation, &key, findings);
-                    (Some(entry), Some(body))
+                    made.put(operation, key.into(), entry, body);
                 }
-            };
-            let change = Change::new(key, body);
-            if self.before.hash_of(change.key()).unwrap_or_default() == change.hash() {
-                continue;
             }
-            touched.keys.push((operation, change.key().clone()));
-            steps.push(Step { key: change.key().clone(), after: entry.map(|entry| (entry, change.hash())) });
-            changes.push(change);
         }
-        let kinds = self.kinds_changed.then(|| self.kinds.clone());
-        let next = self.before.advance(Stamp { revision, commit }, kinds, steps);
+        for (name, (operation, kind)) in &self.defined {
+            made.put(*operation, Key::Kind(name.clone()), Entry::Kind(kind.clone()), kind.canonical());
+        }
+        for (dns, (operation, record)) in records {
+            match record {
+                None => made.remove(operation, Key::Tombstone(dns)),
+                Some(record) => {
+                    let body = record.canonical();
+                    made.put(operation, Key::Tombstone(dns), Entry::Tombstone(record), body);
+                }
+            }
+        }
+        match self.seeding.take() {
+            None => {}
+            Some((operation, None)) => made.remove(operation, Key::System(Seeding::key())),
+            Some((operation, Some(seeding))) => {
+                let entry = SystemEntry::Seed(seeding);
+                let body = entry.canonical();
+                made.put(operation, Key::System(Seeding::key()), Entry::System(entry), body);
+            }
+        }
+        let Made { touched, changes, steps, .. } = made;
+        if let Some(message) = too_much(&changes) {
+            self.violations.add(0, None, Reason::TooLarge, Finding::new(Pointer::root(), message));
+            return Err(Rejection::Refused(self.violations.finish()));
+        }
+        let kinds = (!self.defined.is_empty()).then(|| self.kinds.clone());
+        let next = self.before.advance(revision, kinds, steps);
         check::rules(self.before, &next, &touched, &mut self.violations);
         if self.violations.is_empty() {
-            Ok(Outcome { next, changes, named: self.named, warnings: self.warnings.finish() })
+            let more = self.warnings.more();
+            let mut warnings = self.warnings.first;
+            if more > 0 {
+                warnings.push(format!("and {more} more warnings like these"));
+            }
+            Ok(Outcome { next, changes, named: self.named, warnings })
         } else {
             Err(Rejection::Refused(self.violations.finish()))
         }
     }
 
-    fn report(&mut self, operation: usize, key: &Key, findings: Vec<(Reason, Finding)>) {
+    fn report(&mut self, operation: usize, key: &DocumentKey, findings: Vec<(Reason, Finding)>) {
         for (reason, finding) in findings {
-            self.violations.add(operation, Some(key), reason, finding);
+            self.violations.add(operation, Some(key.into()), reason, finding);
         }
+    }
+}
+
+/// The entries that are different after a transaction.
+struct Made<'a> {
+    before: &'a State,
+    commit: CommitId,
+    touched: check::Touched,
+    changes: Vec<Change>,
+    steps: Vec<Step>,
+}
+
+impl Made<'_> {
+    fn remove(&mut self, operation: usize, key: Key) {
+        // What was both made and deleted by the transaction was never there.
+        if let Some(uid) = self.before.uid_of(&key) {
+            self.add(operation, Change::new(key, uid, None), None);
+        }
+    }
+
+    fn put(&mut self, operation: usize, key: Key, entry: Entry, body: Canonical) {
+        let uid = self.before.uid_of(&key).unwrap_or_else(|| Uid::derive(self.commit, &key));
+        let change = Change::new(key, uid, Some(body));
+        if self.before.hash_of(change.key()) != Some(change.hash()) {
+            self.add(operation, change, Some(entry));
+        }
+    }
+
+    fn add(&mut self, operation: usize, change: Change, entry: Option<Entry>) {
+        let key = change.key().clone();
+        self.touched.keys.push((operation, key.clone()));
+        self.steps.push(Step { key, uid: change.uid(), after: entry.map(|entry| (entry, change.hash())) });
+        self.changes.push(change);
     }
 }
 
 /// How many things are told of one document.
 const MAX_FINDINGS: usize = 100;
-/// The longest name of a member.
-const MAX_NAME: usize = 1024;
-
-/// Why an object is not even looked at: too large by far, nested without end, or with members of endless names.
-fn unfit(map: &Map<String, Value>, most: usize) -> Option<(Reason, Finding)> {
-    let mut weight = 0;
-    let problem = map.iter().find_map(|(name, member)| weigh_member(name, member, 1, &mut weight));
-    if weight > most {
-        let message = format!("the document has more than {weight} bytes; {most} are the most");
-        return Some((Reason::TooLarge, Finding::new(Pointer::root(), message)));
-    }
-    problem.map(|problem| (Reason::Invalid, Finding::new(Pointer::root(), problem)))
-}
-
-/// Adds up text, which is less than what the document will be, and stops at what cannot be.
-fn weigh(value: &Value, depth: usize, weight: &mut usize) -> Option<String> {
-    if depth > MAX_DEPTH + 1 {
-        return Some(format!("nested too deeply: {MAX_DEPTH} levels are the most"));
-    }
-    match value {
-        Value::Object(map) => {
-            map.iter().find_map(|(name, member)| weigh_member(name, member, depth + 1, weight))
-        }
-        Value::Array(items) => {
-            *weight += items.len();
-            items.iter().find_map(|item| weigh(item, depth + 1, weight))
-        }
-        Value::String(text) => {
-            *weight += text.len();
-            None
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => None,
-    }
-}
-
-fn weigh_member(name: &str, member: &Value, depth: usize, weight: &mut usize) -> Option<String> {
-    // Quotes and a colon.
-    *weight += name.len() + 3;
-    if name.len() > MAX_NAME {
-        let start: String = name.chars().take(40).collect();
-        return Some(format!("the name `{start}…` has {} bytes; {MAX_NAME} are the most", name.len()));
-    }
-    weigh(member, depth, weight)
-}
-
-fn dns_taken(cluster: &Cluster, by: &str) -> Finding {
-    Finding::new(
-        Pointer::to("cluster_dns"),
-        format!("`{}` is already the DNS name of the cluster `{by}`", cluster.dns),
-    )
-}

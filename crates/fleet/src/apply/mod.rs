@@ -8,9 +8,11 @@ mod normalise;
 mod operations;
 mod poison;
 mod secrets;
+mod size;
+mod tombstones;
 
-use crate::commit::{Change, Commit, Origin};
-use crate::guard::{Named, Policy, Removals};
+use crate::commit::{Change, ChangesDigest, Commit, Header, Origin};
+use crate::guard::{Named, Policy, Removals, Tally};
 use crate::hash::{Hash, Position};
 use crate::rejection::{Confirmation, Rejection};
 use crate::state::State;
@@ -22,6 +24,11 @@ use draft::Draft;
 pub const MAX_DOCUMENT: usize = 64 * 1024;
 /// The largest cluster document.
 pub const MAX_CLUSTER: usize = 1024 * 1024;
+
+/// The most entries that one transaction changes.
+pub const MAX_CHANGES: usize = 10_000;
+/// The most bytes that the entries which one transaction changes have together.
+pub const MAX_CHANGED_BYTES: usize = 32 * 1024 * 1024;
 
 /// A transaction that was accepted.
 #[derive(Debug)]
@@ -36,34 +43,34 @@ pub struct Applied {
     pub warnings: Vec<String>,
 }
 
-/// What would come of a transaction.
-#[derive(Debug)]
-pub struct Planned {
-    /// The outcome, if it went through.
-    pub applied: Applied,
-    /// Why it does not go through without a confirmation of its removals, if it does not.
-    pub unconfirmed: Option<String>,
+impl Applied {
+    /// The entries that it changes, sorted by key.
+    pub fn changes(&self) -> &[Change] {
+        self.commit.as_ref().map(|commit| &*commit.changes).unwrap_or_default()
+    }
 }
 
 /// Decides about a transaction. A rejected one changes nothing; an accepted one has happened once its commit is appended.
 pub fn apply(state: &State, policy: &Policy, transaction: &Transaction) -> Result<Applied, Rejection> {
-    let Planned { applied, unconfirmed } = plan(state, policy, transaction)?;
-    match unconfirmed {
-        None => Ok(applied),
-        Some(because) => {
+    match decide(state, policy, transaction)? {
+        (applied, None) => Ok(applied),
+        (applied, Some(because)) => {
             let digest = applied.removals.digest();
             Err(Rejection::Confirm(Box::new(Confirmation { removals: applied.removals, digest, because })))
         }
     }
 }
 
-/// Everything that [`apply`] does but the last word of the guard: what a dry run shows.
-pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result<Planned, Rejection> {
+/// Everything that [`apply`] does but the last word of the guard: what would happen, and why it needs a confirmation if it does.
+pub(crate) fn decide(
+    state: &State,
+    policy: &Policy,
+    transaction: &Transaction,
+) -> Result<(Applied, Option<String>), Rejection> {
     let mut draft = Draft::new(state, &transaction.operations);
     for (n, operation) in transaction.operations.iter().enumerate() {
         operations::run(&mut draft, n, operation);
     }
-    draft.bury_and_revive();
     let origin = Origin { time: transaction.origin.time.max(state.time()), ..transaction.origin.clone() };
     let revision = state.head().revision.next();
     let mut outcome = draft.finish(revision, origin.commit)?;
@@ -71,8 +78,8 @@ pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result
         outcome.named = Named::default();
     }
 
-    let changed: Vec<_> = outcome.changes.iter().map(Change::key).collect();
-    let removals = Removals::between(state, &outcome.next, &changed, &outcome.named);
+    let changed = outcome.changes.iter().map(Change::key);
+    let removals = Removals::between(state, &outcome.next, changed, &outcome.named);
     let confirmed = transaction.confirm.map(|digest| digest == removals.digest());
     let unconfirmed = match confirmed {
         // A confirmed request that is sent again has nothing left to do.
@@ -89,21 +96,28 @@ pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result
     } else {
         let spending = state.spending().after(origin.time, tally);
         let commit = commit(state, &outcome.next, origin, tally, outcome.changes);
-        (outcome.next.at(commit.at, commit.origin.time, spending), Some(commit))
+        (outcome.next.at(&commit.header, spending), Some(commit))
     };
-    Ok(Planned { applied: Applied { next, commit, removals, warnings: outcome.warnings }, unconfirmed })
+    Ok((Applied { next, commit, removals, warnings: outcome.warnings }, unconfirmed))
 }
 
 fn commit(
     before: &State,
     after: &State,
     origin: Origin,
-    removals: crate::guard::Tally,
-    changes: Vec<Change>,
+    removals: Tally,
+    mut changes: Vec<Change>,
 ) -> Commit {
-    let at = Position { revision: before.head().revision.next(), hash: Hash::default() };
-    let mut commit =
-        Commit { at, previous: before.head().hash, state: after.digest(), origin, removals, changes };
-    commit.at.hash = commit.expected_hash();
-    commit
+    changes.sort_by(|a, b| a.key().cmp(b.key()));
+    let mut header = Header {
+        at: Position { revision: before.head().revision.next(), hash: Hash::default() },
+        previous: before.head().hash,
+        epoch: before.epoch(),
+        state: after.digest(),
+        origin,
+        removals,
+        changes: ChangesDigest::of(&changes),
+    };
+    header.at.hash = header.expected_hash();
+    Commit { header, changes }
 }

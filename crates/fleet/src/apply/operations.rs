@@ -6,9 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use crate::finding::Finding;
-use crate::ids::{
-    CLUSTERS, DECOMMISSIONED, Id, KINDS, Key, KindName, PATCHES, PLATFORM_COMPONENTS, Revision,
-};
+use crate::ids::{CLUSTERS, Dns, Id, KindName, PATCHES, PLATFORM_COMPONENTS, Revision};
+use crate::key::{DocumentKey, Key};
 use crate::kind::{Kind, Shape};
 use crate::patch::{Patch, SpeltOut};
 use crate::pointer::Pointer;
@@ -34,39 +33,50 @@ pub(super) fn run(draft: &mut Draft<'_>, n: usize, operation: &Operation) {
         }
         Operation::RemoveReference { clusters, kind, id } => remove_reference(draft, n, clusters, kind, id),
         Operation::Forget { dns } => forget(draft, n, dns),
+        // Taken up before any other operation.
         Operation::Define(_) => Ok(()),
+        Operation::Seed(seeding) => {
+            draft.seed(n, seeding.clone());
+            Ok(())
+        }
     };
     if let Err(Refusal { key, reason, finding }) = done {
-        draft.violations.add(n, key.as_ref(), reason, finding);
+        draft.violations.add(n, key.map(|key| *key), reason, finding);
     }
 }
 
 /// An operation that cannot even be carried out.
 struct Refusal {
-    key: Option<Key>,
+    key: Option<Box<Key>>,
     reason: Reason,
     finding: Finding,
 }
 
 type Done = Result<(), Refusal>;
 
-fn refuse(key: Option<&Key>, reason: Reason, pointer: Pointer, message: impl Into<String>) -> Refusal {
-    Refusal { key: key.cloned(), reason, finding: Finding::new(pointer, message) }
+fn refuse(
+    key: Option<&DocumentKey>,
+    reason: Reason,
+    pointer: Pointer,
+    message: impl Into<String>,
+) -> Refusal {
+    Refusal { key: key.map(|key| Box::new(key.into())), reason, finding: Finding::new(pointer, message) }
 }
 
-fn invalid(key: Option<&Key>, message: impl Into<String>) -> Refusal {
+fn invalid(key: Option<&DocumentKey>, message: impl Into<String>) -> Refusal {
     refuse(key, Reason::Invalid, Pointer::root(), message)
 }
 
-fn missing(key: Option<&Key>, message: impl Into<String>) -> Refusal {
-    refuse(key, Reason::Missing, Pointer::root(), message)
+fn missing(key: Option<Key>, message: impl Into<String>) -> Refusal {
+    let finding = Finding::new(Pointer::root(), message);
+    Refusal { key: key.map(Box::new), reason: Reason::Missing, finding }
 }
 
 /// The kind of that name, held apart from the draft so that both can be used.
 fn kind_of(draft: &Draft<'_>, name: &str) -> Result<std::sync::Arc<Kind>, Refusal> {
     let unknown = || {
         let known = draft.kinds.iter().map(|kind| kind.name().as_str()).collect::<Vec<_>>().join(", ");
-        missing(Some(&Key::new(KINDS, name)), format!("there is no kind `{name}`; there are {known}"))
+        missing(Some(Key::kind(name)), format!("there is no kind `{name}`; there are {known}"))
     };
     draft.kinds.get(name).cloned().ok_or_else(unknown)
 }
@@ -80,7 +90,7 @@ fn reference_kind(draft: &Draft<'_>, name: &str) -> Result<std::sync::Arc<Kind>,
     }
 }
 
-fn object(key: Option<&Key>, body: &Value) -> Result<Map<String, Value>, Refusal> {
+fn object(key: Option<&DocumentKey>, body: &Value) -> Result<Map<String, Value>, Refusal> {
     body.as_object()
         .cloned()
         .ok_or_else(|| invalid(key, format!("must be an object, not {}", crate::schema::shown(body))))
@@ -97,7 +107,7 @@ fn create(draft: &mut Draft<'_>, n: usize, kind: &str, body: &Value, replaces: b
             "`id` is required and must be a string",
         ));
     };
-    let key = Key { kind: kind.name().clone(), id: Id::from(id) };
+    let key = DocumentKey::new(kind.name(), id);
     if draft.exists(&key) {
         let message = format!("the {} `{id}` exists already; change it instead", kind.singular());
         return Err(refuse(Some(&key), Reason::Exists, Pointer::to("id"), message));
@@ -124,7 +134,7 @@ fn put(
     expect: Option<Revision>,
 ) -> Done {
     let kind = kind_of(draft, kind)?;
-    let key = Key { kind: kind.name().clone(), id: Id::from(id) };
+    let key = DocumentKey::new(kind.name(), id);
     require(draft, &kind, &key, expect)?;
     let mut map = object(Some(&key), body)?;
     map.entry("id").or_insert_with(|| id.into());
@@ -133,11 +143,11 @@ fn put(
 }
 
 /// The document is there, at the expected revision.
-fn require(draft: &Draft<'_>, kind: &Kind, key: &Key, expect: Option<Revision>) -> Done {
+fn require(draft: &Draft<'_>, kind: &Kind, key: &DocumentKey, expect: Option<Revision>) -> Done {
     if !draft.exists(key) {
-        return Err(missing(Some(key), format!("there is no {} `{}`", kind.singular(), key.id)));
+        return Err(missing(Some(key.into()), format!("there is no {} `{}`", kind.singular(), key.id)));
     }
-    let now = draft.before.document_revision(key);
+    let now = draft.before.revision_of(&key.into());
     match (expect, now) {
         (Some(expected), Some(now)) if expected != now => {
             let message =
@@ -155,10 +165,10 @@ fn require(draft: &Draft<'_>, kind: &Kind, key: &Key, expect: Option<Revision>) 
 }
 
 /// The documents that a target means; whether each was spelt by its id.
-fn targets(draft: &Draft<'_>, kind: &Kind, target: &Target) -> Result<(Vec<Key>, bool), Refusal> {
+fn targets(draft: &Draft<'_>, kind: &Kind, target: &Target) -> Result<(Vec<DocumentKey>, bool), Refusal> {
     match target {
         Target::One { id, expect } => {
-            let key = Key { kind: kind.name().clone(), id: Id::from(&**id) };
+            let key = DocumentKey::new(kind.name(), &**id);
             require(draft, kind, &key, *expect)?;
             Ok((vec![key], true))
         }
@@ -169,11 +179,7 @@ fn targets(draft: &Draft<'_>, kind: &Kind, target: &Target) -> Result<(Vec<Key>,
         Target::Selected(selector) => {
             let keys = draft.select(|cluster| selector.selects(cluster));
             if keys.is_empty() {
-                let key = Key::new(CLUSTERS, "");
-                return Err(Refusal {
-                    key: None,
-                    ..missing(Some(&key), format!("no cluster matches `{selector}`"))
-                });
+                return Err(missing(None, format!("no cluster matches `{selector}`")));
             }
             Ok((keys, false))
         }
@@ -194,7 +200,8 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
             Shape::Component | Shape::Definition => draft.document(&key).map(|map| (map, None)),
         };
         let Some((mut map, kept)) = opened else { continue };
-        let refused = |finding| Refusal { key: Some(key.clone()), reason: Reason::Invalid, finding };
+        let refused =
+            |finding| Refusal { key: Some(Box::new((&key).into())), reason: Reason::Invalid, finding };
         if matches!(patch, Patch::Json(_)) {
             // An absent array of references is the empty one, for paths such as `/namespaces/-` too.
             for name in &references {
@@ -244,8 +251,8 @@ fn delete(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target) -> Done 
                     "the cluster `{}` is protected; set `protected` to false first, in a change of its own",
                     key.id
                 );
-                let refusal = refuse(Some(&key), Reason::Protected, Pointer::to("protected"), message);
-                draft.violations.add(n, refusal.key.as_ref(), refusal.reason, refusal.finding);
+                let finding = Finding::new(Pointer::to("protected"), message);
+                draft.violations.add(n, Some((&key).into()), Reason::Protected, finding);
                 continue;
             }
             if spelt_by_id {
@@ -259,7 +266,7 @@ fn delete(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target) -> Done 
 
 /// A reference of a cluster that an operation is about.
 struct Place<'a> {
-    cluster: &'a Key,
+    cluster: &'a DocumentKey,
     /// Whether the request spelt the cluster by its id.
     by_id: bool,
     /// Where in the cluster's list the reference is, if it is there.
@@ -306,8 +313,8 @@ fn on_references(
         let singular = kind.singular();
         return Err(match clusters {
             Target::One { id: cluster, .. } => {
-                let key = Key::new(CLUSTERS, cluster);
-                missing(Some(&key), format!("the cluster `{cluster}` has no {singular} `{id}`"))
+                let key = Key::document(CLUSTERS, &**cluster);
+                missing(Some(key), format!("the cluster `{cluster}` has no {singular} `{id}`"))
             }
             Target::Selected(selector) => {
                 missing(None, format!("no cluster that matches `{selector}` has the {singular} `{id}`"))
@@ -434,7 +441,7 @@ fn component_ids(cluster: &Map<String, Value>) -> BTreeSet<String> {
 }
 
 /// Patches for a component that a cluster no longer has would be refused; they go with it, and it is said.
-fn drop_patches(draft: &mut Draft<'_>, key: &Key, map: &mut Map<String, Value>, component: &str) {
+fn drop_patches(draft: &mut Draft<'_>, key: &DocumentKey, map: &mut Map<String, Value>, component: &str) {
     let dropped =
         map.get_mut(PATCHES).and_then(Value::as_object_mut).and_then(|patches| patches.remove(component));
     if dropped.is_some() {
@@ -443,10 +450,10 @@ fn drop_patches(draft: &mut Draft<'_>, key: &Key, map: &mut Map<String, Value>, 
 }
 
 fn forget(draft: &mut Draft<'_>, n: usize, dns: &str) -> Done {
-    let key = Key::new(DECOMMISSIONED, dns);
     if draft.before.tombstone(dns).is_none() {
-        return Err(missing(Some(&key), format!("no cluster with the DNS name `{dns}` was decommissioned")));
+        let message = format!("no cluster with the DNS name `{dns}` was decommissioned");
+        return Err(missing(Some(Key::tombstone(dns)), message));
     }
-    draft.delete(n, key);
+    draft.forget(n, Dns::from(dns));
     Ok(())
 }

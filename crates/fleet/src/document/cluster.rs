@@ -14,6 +14,8 @@ use super::patches::Patches;
 use super::{Fields, Interner, Kept, require_text, take, take_flag, take_text};
 use crate::canonical::Canonical;
 use crate::finding::Finding;
+use crate::fragment::{self, ClusterPart};
+use crate::hash::InputHash;
 use crate::ids::{Dns, Id, KindName, PATCHES, PLATFORM_COMPONENTS};
 use crate::kind::{Kinds, Shape};
 
@@ -39,6 +41,8 @@ pub struct ComponentOverrides {
     pub depends_on: Option<Box<[Id]>>,
     /// Whatever else the reference has.
     pub rest: Fields,
+    /// What these add to the hash of the input.
+    pub(crate) hash: InputHash,
 }
 
 impl Reference<ComponentOverrides> {
@@ -83,6 +87,8 @@ pub struct Cluster {
     pub(crate) patches: Arc<Patches>,
     /// Whatever else the document has.
     pub rest: Fields,
+    /// What the cluster itself adds to the hash of each of its inputs.
+    pub(crate) hash: InputHash,
 }
 
 impl Cluster {
@@ -105,11 +111,10 @@ impl Cluster {
         for kind in kinds.referable().filter(|kind| kind.shape() == Shape::Definition) {
             let name = kind.name().as_str();
             let found = match kept_of(name) {
-                Some(from) => from
-                    .references
-                    .iter()
-                    .find(|(kind, _)| kind.as_str() == name)
-                    .map(|(_, found)| found.clone()),
+                Some(from) => {
+                    let found = from.references.iter().find(|(kind, _)| kind.as_str() == name);
+                    found.map(|(_, found)| found.clone())
+                }
                 None => take(&mut map, name, "a list of references", |array| {
                     references(array, name, names, |map, _| Some(Fields::of(map)))
                 })?,
@@ -133,7 +138,7 @@ impl Cluster {
             }
         };
         let components = components.unwrap_or_default();
-        Ok(Self {
+        let mut cluster = Self {
             id,
             has_own_dependencies: components.iter().any(|reference| reference.own_dependencies().is_some()),
             dns: Dns::from(&*require_text(&mut map, "cluster_dns")?),
@@ -151,15 +156,14 @@ impl Cluster {
             references: others.into(),
             patches,
             rest: Fields::of(map),
-        })
+            hash: InputHash::default(),
+        };
+        cluster.hash = ClusterPart::hash_of(&cluster);
+        Ok(cluster)
     }
 
     pub(crate) fn canonical(&self) -> Canonical {
         Canonical::stored(encode::cluster(self, &Wanted { member: &|_| true, patches_of: None }))
-    }
-
-    pub(crate) fn to_map(&self) -> Map<String, Value> {
-        self.canonical().to_map()
     }
 
     /// Takes a cluster apart for a change that touches only some of its reference arrays and patches: an object without the
@@ -271,11 +275,14 @@ fn references<O>(
 }
 
 fn component_overrides(mut map: Map<String, Value>, names: &mut Interner<'_>) -> Option<ComponentOverrides> {
-    Some(ComponentOverrides {
+    let mut overrides = ComponentOverrides {
         enabled: take_flag(&mut map, "enabled").ok()?,
         oci_tag: take_text(&mut map, "oci_tag").ok()?,
         component_path: take_text(&mut map, "component_path").ok()?,
         depends_on: take_ids(&mut map, "depends_on", names).ok()?,
         rest: Fields::of(map),
-    })
+        hash: InputHash::default(),
+    };
+    overrides.hash = fragment::hash_of_overrides(&overrides);
+    Some(overrides)
 }

@@ -3,39 +3,56 @@
 use serde_json::{Map, Value};
 
 use crate::canonical;
+use crate::hash::InputHash;
 
 /// Name and JSON text of each field.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Fields(Box<[(Box<str>, Box<str>)]>);
+pub struct Fields(Box<[Field]>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Field {
+    name: Box<str>,
+    pub(crate) json: Box<str>,
+    /// What it adds to the hash of an input that shows it.
+    pub(crate) hash: InputHash,
+}
+
+impl Field {
+    pub(crate) fn new(name: &str, json: String) -> Self {
+        let hash = InputHash::of_field(name, &json);
+        Self { name: name.into(), json: json.into(), hash }
+    }
+}
 
 impl Fields {
     pub(crate) fn of(map: Map<String, Value>) -> Self {
         // A `serde_json::Map` is sorted already.
-        let fields = map
-            .into_iter()
-            .map(|(name, value)| (name.into_boxed_str(), canonical::encode(&value).into_boxed_str()));
-        Self(fields.collect())
+        Self(map.into_iter().map(|(name, value)| Field::new(&name, canonical::encode(&value))).collect())
     }
 
     pub(crate) fn put_into(&self, map: &mut Map<String, Value>) {
-        for (name, text) in &self.0 {
-            let value = serde_json::from_str(text).expect("it was encoded from a value");
+        for Field { name, json, .. } in &self.0 {
+            let value = serde_json::from_str(json).expect("it was encoded from a value");
             map.insert(name.to_string(), value);
         }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, text)| (&**name, &**text))
+        self.0.iter().map(|field| (&*field.name, &*field.json))
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
+        let at = self.0.binary_search_by(|field| field.name.as_ref().cmp(name)).ok()?;
+        Some(&self.0[at])
     }
 
     /// The JSON text of a field.
     pub fn get(&self, name: &str) -> Option<&str> {
-        let at = self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok()?;
-        Some(&self.0[at].1)
+        self.field(name).map(|field| &*field.json)
     }
 
     /// How many bytes names and values are.
     pub(crate) fn len(&self) -> usize {
-        self.0.iter().map(|(name, text)| name.len() + text.len()).sum()
+        self.0.iter().map(|field| field.name.len() + field.json.len()).sum()
     }
 }

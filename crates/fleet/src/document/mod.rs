@@ -17,14 +17,15 @@ use serde_json::{Map, Value};
 pub use cluster::{Cluster, ComponentOverrides, Labels, Reference, References};
 pub use component::{Component, Delivery};
 pub use definition::Definition;
+pub(crate) use fields::Field;
 pub use fields::Fields;
 pub(crate) use interner::Interner;
 pub(crate) use kept::Kept;
-pub(crate) use patches::ComponentPatches;
+pub(crate) use patches::{ComponentPatches, Hashes};
 pub use tombstone::Tombstone;
 
 use crate::finding::Finding;
-use crate::hash::Hash;
+use crate::hash::{Counted, Hash};
 use crate::ids::{Revision, Uid};
 use crate::pointer::Pointer;
 
@@ -38,6 +39,17 @@ pub struct Stored<T> {
     /// The identity of this life of it.
     pub uid: Uid,
     pub(crate) hash: Hash,
+}
+
+impl<T> Stored<T> {
+    pub(crate) fn new(doc: T, counted: Counted) -> Self {
+        let Counted { hash, uid, revision } = counted;
+        Self { doc, revision, uid, hash }
+    }
+
+    pub(crate) fn counted(&self) -> Counted {
+        Counted { hash: self.hash, uid: self.uid, revision: self.revision }
+    }
 }
 
 /// Takes one field out of an object, in the type that the core needs.

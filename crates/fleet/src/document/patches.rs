@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::Interner;
 use crate::canonical;
-use crate::ids::{Id, PLATFORM_COMPONENTS};
+use crate::hash::InputHash;
+use crate::ids::{Id, PATCHES, PLATFORM_COMPONENTS};
 use crate::values;
 
 /// Patches of all components of one cluster, sorted by component.
@@ -22,6 +23,20 @@ struct PatchesOf {
     component: Id,
     patches_end: u32,
     values_end: u32,
+    hashes: Hashes,
+}
+
+/// What the patches of a component add to the hash of its input: as they are, and as a tree of values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Hashes {
+    pub(crate) patches: InputHash,
+    pub(crate) values: InputHash,
+}
+
+impl Hashes {
+    pub(crate) fn of(patches: &str, values: &str) -> Self {
+        Self { patches: InputHash::of_field(PATCHES, patches), values: InputHash::of_field("values", values) }
+    }
 }
 
 /// The patches of one component.
@@ -30,6 +45,7 @@ pub(crate) struct ComponentPatches<'a> {
     pub(crate) component: &'a Id,
     pub(crate) patches: &'a str,
     pub(crate) values: &'a str,
+    pub(crate) hashes: Hashes,
 }
 
 impl Patches {
@@ -42,12 +58,18 @@ impl Patches {
             for (key, value) in patches {
                 pairs.push((key.as_str(), value.as_str()?));
             }
-            text.push_str(&canonical::encode(patches));
+            let (patches, values) = (canonical::encode(patches), canonical::encode(&values::tree(pairs).0));
+            text.push_str(&patches);
             let patches_end = position(&text);
-            text.push_str(&canonical::encode(&values::tree(pairs).0));
+            text.push_str(&values);
             let values_end = position(&text);
             let component = names.share(PLATFORM_COMPONENTS, &component);
-            index.push(PatchesOf { component, patches_end, values_end });
+            index.push(PatchesOf {
+                component,
+                patches_end,
+                values_end,
+                hashes: Hashes::of(&patches, &values),
+            });
         }
         Some(Self { text: text.into(), index: index.into() })
     }
@@ -62,9 +84,10 @@ impl Patches {
 
     fn nth(&self, n: usize) -> ComponentPatches<'_> {
         let start = n.checked_sub(1).map_or(0, |before| self.index[before].values_end as usize);
-        let PatchesOf { component, patches_end, values_end } = &self.index[n];
+        let PatchesOf { component, patches_end, values_end, hashes } = &self.index[n];
         let (middle, end) = (*patches_end as usize, *values_end as usize);
-        ComponentPatches { component, patches: &self.text[start..middle], values: &self.text[middle..end] }
+        let (patches, values) = (&self.text[start..middle], &self.text[middle..end]);
+        ComponentPatches { component, patches, values, hashes: *hashes }
     }
 
     /// These patches, but those of some components as they are in others.
@@ -74,11 +97,12 @@ impl Patches {
         all.sort_unstable_by_key(|of| of.component);
         let mut text = String::with_capacity(self.text.len() + others.text.len());
         let mut index = Vec::with_capacity(all.len());
-        for ComponentPatches { component, patches, values } in all {
+        for ComponentPatches { component, patches, values, hashes } in all {
             text.push_str(patches);
             let patches_end = position(&text);
             text.push_str(values);
-            index.push(PatchesOf { component: component.clone(), patches_end, values_end: position(&text) });
+            let (component, values_end) = (component.clone(), position(&text));
+            index.push(PatchesOf { component, patches_end, values_end, hashes });
         }
         Self { text: text.into(), index: index.into() }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::require_text;
 use crate::canonical::Canonical;
 use crate::finding::Finding;
-use crate::ids::{DECOMMISSIONED, Dns, Id, Key, Uid};
+use crate::ids::{Dns, Id, Uid};
 use crate::pointer::Pointer;
 
 /// A decommission record.
@@ -20,10 +20,6 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
-    pub(crate) fn key(dns: &str) -> Key {
-        Key::new(DECOMMISSIONED, dns)
-    }
-
     pub(crate) fn decode(mut map: Map<String, Value>) -> Result<Self, Finding> {
         let dns = Dns::from(&*require_text(&mut map, "dns")?);
         let id = Id::from(&*require_text(&mut map, "id")?);

@@ -2,37 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{GuardClass, Kind, Property, Shape, query};
+use super::{GuardClass, Kind, Property, Reserved, Shape, query};
 use crate::canonical;
+use crate::document::Field;
 use crate::finding::Finding;
-use crate::ids::{CLUSTERS, DECOMMISSIONED, KINDS, KindName, PLATFORM_COMPONENTS};
+use crate::ids::KindName;
 use crate::schema::Schema;
-
-/// Names that a kind cannot have: fixed routes, what stands beside `{ref}` under a cluster, and key spaces of the ledger.
-const TAKEN: [&str; 22] = [
-    KINDS,
-    DECOMMISSIONED,
-    "api",
-    "batch",
-    "changes",
-    "credentials",
-    "diff",
-    "explain",
-    "feed",
-    "health",
-    "history",
-    "inputs",
-    "metrics",
-    "openapi",
-    "ready",
-    "revisions",
-    "static",
-    "tokens",
-    "ui",
-    "users",
-    "watch",
-    "whoami",
-];
 
 /// What the typed core reads of its two shapes, with the types it expects.
 const CLUSTER_CORE: [(&str, &str); 10] = [
@@ -47,7 +22,7 @@ const CLUSTER_CORE: [(&str, &str); 10] = [
     ("labels", "object"),
     ("protected", "boolean"),
 ];
-const COMPONENT_CORE: [(&str, &str); 8] = [
+const COMPONENT_CORE: [(&str, &str); 10] = [
     ("id", "string"),
     ("component_path", "string"),
     ("component_version", "string"),
@@ -56,10 +31,18 @@ const COMPONENT_CORE: [(&str, &str); 8] = [
     ("cluster_env_enabled", "boolean"),
     ("depends_on", "array"),
     ("delivery", "string"),
+    ("secretRef", "object"),
+    ("verify", "object"),
 ];
 
 /// Reads a kind as far as it can be read; what breaks a rule is told beside it.
-pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<String>) -> Option<Kind> {
+pub(super) fn read(
+    name: &str,
+    file: Map<String, Value>,
+    taken: &Reserved,
+    problems: &mut Vec<String>,
+) -> Option<Kind> {
+    let path = name.replace('_', "-");
     let spelt_right = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase())
         && name.len() <= 63
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
@@ -68,17 +51,16 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
             "`kind` must be a name of at most 63 of a-z, 0-9 and `_`, beginning with a letter".to_owned(),
         );
     }
-    if TAKEN.contains(&name) {
+    if taken.kinds.contains(&name) {
         problems.push(format!("`{name}` is taken by the service itself"));
+    } else if taken.cluster_paths.contains(&path.as_str()) {
+        problems.push(format!("`{name}` is taken by the service itself, in the paths that clusters poll"));
     }
     let flux = file.get("metadata").and_then(|metadata| metadata.get("x-flux"));
     problems.extend(flux.into_iter().flat_map(flux_problems));
     let text = |field: &str| flux.and_then(|flux| flux.get(field)?.as_str());
-    let shape = match name {
-        CLUSTERS => Shape::Cluster,
-        PLATFORM_COMPONENTS => Shape::Component,
-        _ => Shape::Definition,
-    };
+    let kind_name = KindName::from(name);
+    let shape = kind_name.shape();
     if text("shape").unwrap_or("definition") != shape.as_str() {
         problems.push(format!("`metadata.x-flux.shape` of `{name}` must be {}", shape.as_str()));
     }
@@ -99,7 +81,7 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
     let empty = Map::new();
     let declared = items.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let properties = read_properties(shape, declared, problems);
-    let query_parameters = query::read(schema, declared, problems);
+    let query_parameters = query::read(schema, declared, taken, problems);
     let required = items.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for name in core_required(shape).iter().filter(|name| !required.contains(&json!(name))) {
         problems
@@ -117,11 +99,9 @@ pub(super) fn read(name: &str, file: Map<String, Value>, problems: &mut Vec<Stri
             return None;
         }
     };
-    let path = name.replace('_', "-").into();
-    let name = KindName::from(name);
     Some(Kind {
-        name,
-        path,
+        name: kind_name,
+        path: path.into(),
         singular,
         shape,
         guard,
@@ -211,9 +191,10 @@ fn read_properties(
     }
     let mut properties = Vec::new();
     for (name, property) in declared {
-        if shape == Shape::Definition && matches!(name.as_str(), "cluster" | "provider") {
+        let is_own = matches!(name.as_str(), "cluster" | "provider") && shape == Shape::Definition;
+        if is_own || name == "hash" {
             problems.push(format!(
-                "a property cannot be called `{name}`: every input has one of that name already"
+                "a property cannot be called `{name}`: every input has one of that name, or will have"
             ));
         }
         if name.starts_with('$') || canonical::encode(name).len() != name.len() + 2 {
@@ -243,8 +224,8 @@ fn read_properties(
                     .map(|f| format!("`schema.items.properties.{name}.default` {}", f.message)),
             );
         }
-        let otherwise = canonical::encode(property.get("default").unwrap_or(&empty));
-        properties.push(Property { name: name.as_str().into(), otherwise: otherwise.into() });
+        let otherwise = Field::new(name, canonical::encode(property.get("default").unwrap_or(&empty)));
+        properties.push(Property { name: name.as_str().into(), otherwise });
     }
     properties.into()
 }
@@ -267,13 +248,18 @@ pub(super) mod tests {
     }
 
     fn problems(extra: &Value) -> Vec<String> {
-        Kind::parse(&definition(extra).to_string()).err().map(|bad| bad.problems).unwrap_or_default()
+        let taken = Reserved {
+            kinds: vec!["batch", "whoami"],
+            cluster_paths: vec!["last-events"],
+            query_parameters: Vec::new(),
+        };
+        Kind::parse(&definition(extra).to_string(), &taken).err().map(|bad| bad.problems).unwrap_or_default()
     }
 
     #[test]
     fn an_added_kind_is_read() {
-        let kind = Kind::parse(&definition(&json!({"metadata": {"x-flux": {"guard": "each"}}})).to_string())
-            .expect("good");
+        let file = definition(&json!({"metadata": {"x-flux": {"guard": "each"}}}));
+        let kind = Kind::parse(&file.to_string(), &Reserved::none()).expect("good");
         assert_eq!(
             (kind.path(), kind.singular(), kind.guard()),
             ("network-policies", "network_policy", GuardClass::Each)
@@ -298,10 +284,14 @@ pub(super) mod tests {
             assert!(found.iter().any(|problem| problem.starts_with(start)), "{start} in {found:#?}");
         }
         assert!(found.iter().any(|problem| problem.contains("properties.x.type")), "{found:#?}");
-        assert!(
-            problems(&json!({"schema": {"items": {"properties": {"provider": {"type": "string"}}}}}))[0]
-                .contains("`provider`")
-        );
+        for name in ["cluster", "hash", "provider"] {
+            assert_eq!(
+                problems(&json!({"schema": {"items": {"properties": {name: {"type": "string"}}}}})),
+                [format!(
+                    "a property cannot be called `{name}`: every input has one of that name, or will have"
+                )]
+            );
+        }
         assert!(
             problems(&json!({"schema": {"items": {"properties": {"id": {"type": "integer"}}}}}))[0]
                 .contains("of type string")
@@ -313,8 +303,24 @@ pub(super) mod tests {
             )[0]
             .contains("not a usable JSON Schema")
         );
-        assert!(Kind::parse("[]").is_err());
-        assert!(Kind::parse("{").is_err());
+        assert!(Kind::parse("[]", &Reserved::none()).is_err());
+        assert!(Kind::parse("{", &Reserved::none()).is_err());
+    }
+
+    #[test]
+    fn a_name_that_the_service_uses_is_refused() {
+        for name in ["batch", "whoami"] {
+            assert_eq!(
+                problems(&json!({"kind": name})),
+                [format!("`{name}` is taken by the service itself")]
+            );
+        }
+        assert_eq!(
+            problems(&json!({"kind": "last_events"})),
+            ["`last_events` is taken by the service itself, in the paths that clusters poll"]
+        );
+        let free = Kind::parse(&definition(&json!({"kind": "batch"})).to_string(), &Reserved::none());
+        assert!(free.is_ok(), "the core itself has no such name");
     }
 
     #[test]
@@ -343,7 +349,7 @@ pub(super) mod tests {
             Kind::shipped().into_iter().find(|kind| kind.name().as_str() == "clusters").expect("shipped");
         let mut file = Value::Object(shipped.file().clone());
         file["schema"]["items"]["required"] = json!(["id"]);
-        let bad = Kind::parse(&file.to_string()).expect_err("too little is required");
+        let bad = Kind::parse(&file.to_string(), &Reserved::none()).expect_err("too little is required");
         assert_eq!(bad.problems.len(), 3);
         assert_eq!(
             bad.problems[0],

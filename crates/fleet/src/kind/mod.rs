@@ -4,15 +4,18 @@
 mod file;
 mod query;
 mod registry;
+mod reserved;
 
 use serde_json::{Map, Value, json};
 
 pub use query::{ParameterType, QueryParameter};
 pub use registry::Kinds;
+pub use reserved::Reserved;
 
 use crate::canonical::Canonical;
+use crate::document::Field;
 use crate::grammar;
-use crate::ids::KindName;
+use crate::ids::{CLUSTERS, KindName, PLATFORM_COMPONENTS};
 use crate::schema::Schema;
 
 /// The kind files that ship in the binary.
@@ -45,6 +48,17 @@ impl Shape {
     }
 }
 
+impl KindName {
+    /// What the core makes of the documents of a kind of this name.
+    pub fn shape(&self) -> Shape {
+        match self.as_str() {
+            CLUSTERS => Shape::Cluster,
+            PLATFORM_COMPONENTS => Shape::Component,
+            _ => Shape::Definition,
+        }
+    }
+}
+
 /// How the guard counts the removal of an input of this kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum GuardClass {
@@ -68,7 +82,7 @@ impl GuardClass {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Property {
     pub(crate) name: Box<str>,
-    pub(crate) otherwise: Box<str>,
+    pub(crate) otherwise: Field,
 }
 
 /// A kind, read from its file.
@@ -111,23 +125,25 @@ impl Kind {
     pub fn shipped() -> Vec<Self> {
         SHIPPED
             .iter()
-            .map(|text| Self::parse(text).expect("a shipped kind is right: a test says so"))
+            .map(|text| {
+                Self::parse(text, &Reserved::none()).expect("a shipped kind is right: a test says so")
+            })
             .collect()
     }
 
-    /// Reads a kind from its file, YAML or JSON.
-    pub fn parse(text: &str) -> Result<Self, BadKind> {
+    /// Reads a kind from its file, YAML or JSON, and refuses a name that is taken.
+    pub fn parse(text: &str, taken: &Reserved) -> Result<Self, BadKind> {
         let bad = |problem: String| BadKind { kind: "?".to_owned(), problems: vec![problem] };
         match serde_saphyr::from_str::<Value>(text) {
-            Ok(Value::Object(file)) => Self::from_file(file),
+            Ok(Value::Object(file)) => Self::from_file(file, taken),
             Ok(_) => Err(bad("a kind file is one object".to_owned())),
             Err(error) => Err(bad(format!("it is not YAML: {error}"))),
         }
     }
 
     /// Reads a kind from the object in its file, and refuses one that breaks a rule.
-    fn from_file(file: Map<String, Value>) -> Result<Self, BadKind> {
-        let (kind, bad) = Self::read(file);
+    fn from_file(file: Map<String, Value>, taken: &Reserved) -> Result<Self, BadKind> {
+        let (kind, bad) = Self::read(file, taken);
         match kind {
             Some(kind) if bad.problems.is_empty() => Ok(kind),
             _ => Err(bad),
@@ -136,14 +152,14 @@ impl Kind {
 
     /// Reads a kind that the ledger holds: rules that it breaks today do not matter, if it can be used at all.
     pub(crate) fn stored(file: Map<String, Value>) -> Result<Self, BadKind> {
-        let (kind, bad) = Self::read(file);
+        let (kind, bad) = Self::read(file, &Reserved::none());
         kind.ok_or(bad)
     }
 
-    fn read(file: Map<String, Value>) -> (Option<Self>, BadKind) {
+    fn read(file: Map<String, Value>, taken: &Reserved) -> (Option<Self>, BadKind) {
         let name = file.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut problems = Vec::new();
-        let kind = file::read(&name, file, &mut problems);
+        let kind = file::read(&name, file, taken, &mut problems);
         (kind, BadKind { kind: name, problems })
     }
 

@@ -2,10 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::Reserved;
 use super::file::complaints;
-
-/// What the list route has of its own, on every kind.
-const TAKEN: [&str; 6] = ["after", "dry_run", "limit", "offset", "revisions", "selector"];
 
 /// A filter that lists of a kind have.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +12,27 @@ pub struct QueryParameter {
     pub name: Box<str>,
     /// What its value is to be.
     pub of_type: ParameterType,
+    /// The only values that the property can have, if its schema lists them.
+    choices: Box<[Box<str>]>,
+}
+
+impl QueryParameter {
+    /// Refuses a value that no document can have, which would look like an empty fleet; says what would be right.
+    pub fn check(&self, value: &str) -> Result<(), String> {
+        match self.of_type {
+            ParameterType::Boolean if !["true", "false"].contains(&value) => {
+                return Err("`true` or `false`".to_owned());
+            }
+            ParameterType::Integer if value.parse::<i64>().is_err() => {
+                return Err("a whole number".to_owned());
+            }
+            _ => {}
+        }
+        if !self.choices.is_empty() && self.choices.iter().all(|choice| **choice != *value) {
+            return Err(format!("one of `{}`", self.choices.join("`, `")));
+        }
+        Ok(())
+    }
 }
 
 /// What can be compared with the text in a query.
@@ -47,6 +66,7 @@ impl ParameterType {
 pub(super) fn read(
     schema: &Value,
     declared: &Map<String, Value>,
+    taken: &Reserved,
     problems: &mut Vec<String>,
 ) -> Box<[QueryParameter]> {
     let Some(list) = schema.get("query_params") else { return Box::default() };
@@ -62,12 +82,23 @@ pub(super) fn read(
             problems.push(format!("`schema.query_params` has `{name}` twice"));
             continue;
         }
-        match filter(name, parameter, declared) {
-            Ok(of_type) => parameters.push(QueryParameter { name: name.into(), of_type }),
+        match filter(name, parameter, declared, taken) {
+            Ok(of_type) => {
+                parameters.push(QueryParameter {
+                    name: name.into(),
+                    of_type,
+                    choices: choices(&declared[name]),
+                });
+            }
             Err(problem) => problems.push(format!("the query parameter `{name}` {problem}")),
         }
     }
     parameters.into()
+}
+
+fn choices(property: &Value) -> Box<[Box<str>]> {
+    let choices = property.get("enum").and_then(Value::as_array).into_iter().flatten();
+    choices.filter_map(|choice| Some(choice.as_str()?.into())).collect()
 }
 
 fn form() -> Value {
@@ -95,8 +126,13 @@ fn applies_to_get(parameter: &Value) -> bool {
     methods.is_none_or(|methods| methods.contains(&json!("get")))
 }
 
-fn filter(name: &str, parameter: &Value, declared: &Map<String, Value>) -> Result<ParameterType, String> {
-    if TAKEN.contains(&name) {
+fn filter(
+    name: &str,
+    parameter: &Value,
+    declared: &Map<String, Value>,
+    taken: &Reserved,
+) -> Result<ParameterType, String> {
+    if taken.query_parameters.contains(&name) {
         return Err("is one that every list has already".to_owned());
     }
     let Some(property) = declared.get(name) else {
@@ -125,7 +161,8 @@ mod tests {
             "limit": {"type": "integer"}, "ratio": {"type": "number"}, "tags": {"type": "array"},
         });
         let schema = json!({"query_params": query_params, "items": {"properties": properties}});
-        Kind::parse(&definition(&json!({"schema": schema})).to_string()).map_err(|bad| bad.problems)
+        let taken = Reserved { query_parameters: vec!["limit", "revisions", "selector"], ..Reserved::none() };
+        Kind::parse(&definition(&json!({"schema": schema})).to_string(), &taken).map_err(|bad| bad.problems)
     }
 
     #[track_caller]
@@ -164,6 +201,30 @@ mod tests {
                 "rolebindings: role",
             ]
         );
+    }
+
+    #[test]
+    fn a_value_that_no_document_can_have_is_refused() {
+        let shipped = Kind::shipped();
+        let parameter = |kind: &str, name: &str| {
+            let kind = shipped.iter().find(|shipped| shipped.name().as_str() == kind).expect("shipped");
+            kind.query_parameters()
+                .iter()
+                .find(|parameter| *parameter.name == *name)
+                .expect("a filter")
+                .clone()
+        };
+        let environment = parameter("clusters", "environment");
+        assert_eq!(environment.check("prod"), Ok(()));
+        assert_eq!(environment.check("production"), Err("one of `dev`, `qa`, `uat`, `prod`".to_owned()));
+        assert_eq!(parameter("platform_components", "oci_tag").check("anything"), Ok(()));
+        let kind = kind(&json!([
+            {"name": "mtu", "schema": {"type": "integer"}}, {"name": "open", "schema": {"type": "boolean"}},
+        ]))
+        .expect("good");
+        let [mtu, open] = kind.query_parameters() else { panic!("two filters") };
+        assert_eq!((mtu.check("-7"), mtu.check("many")), (Ok(()), Err("a whole number".to_owned())));
+        assert_eq!((open.check("true"), open.check("yes")), (Ok(()), Err("`true` or `false`".to_owned())));
     }
 
     #[test]
@@ -206,9 +267,7 @@ mod tests {
         let schema = json!({"query_params": [{"name": "id"}, {"name": "gone"}]});
         let Value::Object(file) = definition(&json!({"schema": schema})) else { unreachable!("an object") };
         let kind = Kind::stored(file).expect("usable");
-        assert_eq!(
-            kind.query_parameters(),
-            [QueryParameter { name: "id".into(), of_type: ParameterType::String }]
-        );
+        let read: Vec<_> = kind.query_parameters().iter().map(|p| (&*p.name, p.of_type)).collect();
+        assert_eq!(read, [("id", ParameterType::String)]);
     }
 }

@@ -115,7 +115,7 @@ fn cluster_schema(clusters: &Kind, kinds: &BTreeMap<KindName, Arc<Kind>>) -> Res
 mod tests {
     use super::*;
     use crate::kind::file::tests::definition;
-    use crate::kind::{GuardClass, Kind};
+    use crate::kind::{GuardClass, Kind, Reserved};
 
     #[test]
     fn the_shipped_kinds_are_right() {
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn a_kind_cannot_take_the_name_of_a_clusters_field() {
-        let labels =
-            Kind::parse(&definition(&json!({"kind": "labels"})).to_string()).expect("good by itself");
+        let file = definition(&json!({"kind": "labels"})).to_string();
+        let labels = Kind::parse(&file, &Reserved::none()).expect("good by itself");
         let all = Kind::shipped().into_iter().chain([labels]).map(Arc::new);
         assert_eq!(Kinds::new(all).expect("each is usable").collisions()[0].kind, "labels");
     }

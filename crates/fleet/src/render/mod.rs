@@ -10,14 +10,16 @@ mod inputs;
 pub use cluster_list::{ClusterList, NoClusterList, list_clusters};
 pub use inputs::Inputs;
 
-use crate::document::{Cluster, Stored};
-use crate::fragment::{self, ClusterPart, Sink, Size};
-use crate::ids::{Id, PLATFORM_COMPONENTS, Revision};
+use crate::document::{
+    Cluster, Component, ComponentOverrides, ComponentPatches, Definition, Fields, Reference, Stored,
+};
+use crate::fragment::{ClusterPart, Sink, Size};
+use crate::ids::{Id, Revision};
 use crate::kind::{Kind, Shape};
 use crate::state::{Served, State};
 
 /// The version of the answer's form. It is part of every `ETag`: raise it when the bytes change for the same fleet.
-pub const ANSWER_FORMAT: u32 = 1;
+pub const ANSWER_FORMAT: u32 = 2;
 /// The Flux Operator cuts a longer list, silently, and deletes what it cut off.
 pub const MAX_INPUTS: usize = 10_000;
 /// The Flux Operator refuses a larger body.
@@ -87,7 +89,7 @@ pub fn render(state: &State, dns: &str, path: &str) -> Answer {
 /// The inputs of a live cluster.
 pub(crate) fn inputs(state: &State, cluster: &Stored<Cluster>, kind: &Kind) -> Result<Inputs, Fault> {
     /// What an input mostly needs; a wrong guess costs one copy.
-    const EXPECTED_INPUT: usize = 400;
+    const EXPECTED_INPUT: usize = 480;
     let expected = match kind.shape() {
         Shape::Component => cluster.doc.components.len(),
         Shape::Cluster | Shape::Definition => cluster.doc.references_to(kind.name().as_str()).len(),
@@ -116,18 +118,50 @@ struct Made {
     revision: Revision,
 }
 
+/// What one input is made from.
+enum Source<'a> {
+    Component(&'a Stored<Component>, &'a Reference<ComponentOverrides>, Option<ComponentPatches<'a>>),
+    Definition(&'a Stored<Definition>, &'a Reference<Fields>),
+}
+
+impl Source<'_> {
+    fn revision(&self) -> Revision {
+        match self {
+            Self::Component(component, ..) => component.revision,
+            Self::Definition(definition, _) => definition.revision,
+        }
+    }
+
+    /// The merge: the definition, what the reference overrides of it, the patches, and the cluster.
+    fn write(&self, kind: &Kind, cluster: &ClusterPart, sink: &mut impl Sink) {
+        match self {
+            Self::Component(component, reference, patches) => {
+                component.doc.fragment.write(cluster, reference.overrides.as_deref(), *patches, sink);
+            }
+            Self::Definition(definition, reference) => {
+                let Definition { fragment, fields, .. } = &definition.doc;
+                match &reference.overrides {
+                    None => fragment.write(cluster, sink),
+                    Some(overrides) => fragment.write_overridden(kind, fields, overrides, cluster, sink),
+                }
+            }
+        }
+    }
+}
+
 fn write(state: &State, cluster: &Stored<Cluster>, kind: &Kind, sink: &mut impl Sink) -> Result<Made, Fault> {
     let doc = &cluster.doc;
     let part = ClusterPart::of(doc);
     let mut made = Made { count: 0, revision: cluster.revision.max(state.revision_of_kind(kind.name())) };
     sink.counted("{\"inputs\":[", 0);
     let dangling = |missing: &Id| Fault::Dangling { cluster: doc.id.clone(), missing: missing.clone() };
-    let next = |sink: &mut _, made: &mut Made, revision: Revision| {
+    let mut next = |source: Source<'_>| {
         if made.count > 0 {
-            Sink::counted(sink, ",", 0);
+            sink.counted(",", 0);
         }
         made.count += 1;
-        made.revision = made.revision.max(revision);
+        made.revision = made.revision.max(source.revision());
+        source.write(kind, &part, sink);
     };
     match kind.shape() {
         Shape::Component => {
@@ -137,23 +171,14 @@ fn write(state: &State, cluster: &Stored<Cluster>, kind: &Kind, sink: &mut impl 
                 let component = state.catalog().get(&reference.id).ok_or_else(|| dangling(&reference.id))?;
                 while patches.next_if(|of| of.component < &reference.id).is_some() {}
                 let patches = patches.next_if(|of| of.component == &reference.id);
-                next(sink, &mut made, component.revision);
-                component.doc.fragment.write(&part, reference.overrides.as_deref(), patches, sink);
+                next(Source::Component(component, reference, patches));
             }
         }
         Shape::Cluster | Shape::Definition => {
             let catalog = state.definitions(kind.name().as_str());
             for reference in doc.references_to(kind.name().as_str()) {
                 let definition = catalog.and_then(|catalog| catalog.get(&reference.id));
-                let definition = definition.ok_or_else(|| dangling(&reference.id))?;
-                next(sink, &mut made, definition.revision);
-                match &reference.overrides {
-                    None => definition.doc.fragment.write(&part, sink),
-                    Some(overrides) => {
-                        let layers = [&**overrides, &definition.doc.fields];
-                        fragment::write_overridden(kind, &definition.doc.id, layers, &part, sink);
-                    }
-                }
+                next(Source::Definition(definition.ok_or_else(|| dangling(&reference.id))?, reference));
             }
         }
     }
@@ -163,31 +188,18 @@ fn write(state: &State, cluster: &Stored<Cluster>, kind: &Kind, sink: &mut impl 
 
 /// One input of a live cluster as text, if the cluster has it.
 pub(crate) fn input(state: &State, cluster: &Cluster, kind: &Kind, id: &Id) -> Option<String> {
-    let part = ClusterPart::of(cluster);
+    let source = match kind.shape() {
+        Shape::Component => Source::Component(
+            state.catalog().get(id)?,
+            cluster.component(id.as_str())?,
+            cluster.patches.get(id.as_str()),
+        ),
+        Shape::Cluster | Shape::Definition => {
+            let name = kind.name().as_str();
+            Source::Definition(state.definitions(name)?.get(id)?, cluster.reference(name, id.as_str())?)
+        }
+    };
     let mut text = Vec::new();
-    match kind.name().as_str() {
-        PLATFORM_COMPONENTS => {
-            let reference = cluster.component(id.as_str())?;
-            let patches = cluster.patches.get(id.as_str());
-            let component = state.component(id.as_str())?;
-            component.doc.fragment.write(&part, reference.overrides.as_deref(), patches, &mut text);
-        }
-        name => {
-            let reference = cluster.reference(name, id.as_str())?;
-            let definition = state.definition(name, id.as_str())?;
-            match &reference.overrides {
-                None => definition.doc.fragment.write(&part, &mut text),
-                Some(overrides) => {
-                    fragment::write_overridden(
-                        kind,
-                        id,
-                        [&**overrides, &definition.doc.fields],
-                        &part,
-                        &mut text,
-                    );
-                }
-            }
-        }
-    }
+    source.write(kind, &ClusterPart::of(cluster), &mut text);
     String::from_utf8(text).ok()
 }

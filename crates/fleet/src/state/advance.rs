@@ -4,32 +4,25 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Entry, Served, State};
+use crate::commit::Header;
 use crate::document::{Cluster, Stored};
 use crate::guard::Spending;
-use crate::hash::{Hash, Position};
-use crate::ids::{
-    CLUSTERS, CommitId, DECOMMISSIONED, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision, Timestamp,
-    Uid,
-};
-use crate::kind::{Kind, Kinds};
+use crate::hash::{Counted, Hash};
+use crate::ids::{Id, PLATFORM_COMPONENTS, Revision, Uid};
+use crate::key::{DocumentKey, Key};
+use crate::kind::{Kind, Kinds, Shape};
 use crate::shelf::Shelf;
 
 /// What a commit makes of one key.
 pub(crate) struct Step {
     pub(crate) key: Key,
+    pub(crate) uid: Uid,
     pub(crate) after: Option<(Entry, Hash)>,
-}
-
-/// The stamp of a commit on the entries that it writes.
-#[derive(Clone, Copy)]
-pub(crate) struct Stamp {
-    pub(crate) revision: Revision,
-    pub(crate) commit: CommitId,
 }
 
 impl State {
     /// The state after a commit's steps; `apply` and `replay` both go through here. Decides nothing.
-    pub(crate) fn advance(&self, stamp: Stamp, kinds: Option<Arc<Kinds>>, steps: Vec<Step>) -> Self {
+    pub(crate) fn advance(&self, revision: Revision, kinds: Option<Arc<Kinds>>, steps: Vec<Step>) -> Self {
         let mut next = self.clone();
         if let Some(kinds) = kinds {
             next = next.with_kinds(kinds);
@@ -37,8 +30,11 @@ impl State {
         // What goes, goes first: a DNS name can pass from a tombstone to a cluster, or the other way, in one commit.
         let (puts, removals): (Vec<Step>, Vec<Step>) =
             steps.into_iter().partition(|step| step.after.is_some());
-        for Step { key, after } in removals.into_iter().chain(puts) {
-            next.step(stamp, key, after);
+        for Step { key, uid, after } in removals.into_iter().chain(puts) {
+            match after {
+                Some((entry, hash)) => next.put(key, entry, Counted { hash, uid, revision }),
+                None => next.remove(&key),
+            }
         }
         next
     }
@@ -48,88 +44,81 @@ impl State {
         self
     }
 
-    pub(crate) fn at(mut self, head: Position, time: Timestamp, spending: Spending) -> Self {
-        (self.head, self.time, self.spending) = (head, time, spending);
+    pub(crate) fn at(mut self, head: &Header, spending: Spending) -> Self {
+        (self.head, self.time, self.epoch, self.spending) = (head.at, head.origin.time, head.epoch, spending);
         self
     }
 
-    fn step(&mut self, stamp: Stamp, key: Key, after: Option<(Entry, Hash)>) {
-        match after {
-            Some((entry, hash)) => {
-                let uid = self.uid_of(&key).unwrap_or_else(|| Uid::derive(stamp.commit, &key));
-                self.put(key, entry, stamp.revision, uid, hash);
-            }
-            None => self.remove(&key),
-        }
-    }
-
     /// Writes an entry over whatever is there.
-    pub(crate) fn put(&mut self, key: Key, entry: Entry, revision: Revision, uid: Uid, hash: Hash) {
-        if let Some(old) = self.hash_of(&key) {
+    pub(crate) fn put(&mut self, key: Key, entry: Entry, counted: Counted) {
+        if let Some(old) = self.counted(&key) {
             self.sum.remove(old);
         }
-        self.sum.add(hash);
+        self.sum.add(counted);
         match entry {
             Entry::Kind(kind) => {
                 self.redefine(&kind);
-                Arc::make_mut(&mut self.kind_entries)
-                    .insert(kind.name().clone(), Stored { doc: kind, revision, uid, hash });
+                Arc::make_mut(&mut self.kind_entries).insert(kind.name().clone(), Stored::new(kind, counted));
             }
             Entry::Tombstone(doc) => {
                 let dns = doc.dns.clone();
-                self.served
-                    .insert_mut(dns, Served::Decommissioned(Arc::new(Stored { doc, revision, uid, hash })));
+                self.served.insert_mut(dns, Served::Decommissioned(Arc::new(Stored::new(doc, counted))));
             }
-            Entry::Component(doc) => {
-                self.components.insert(Arc::new(Stored { doc: *doc, revision, uid, hash }));
-            }
-            Entry::Definition(doc) => {
-                let stored = Arc::new(Stored { doc, revision, uid, hash });
-                match self.definitions.get_mut(&key.kind) {
+            Entry::Component(doc) => self.components.insert(Arc::new(Stored::new(*doc, counted))),
+            Entry::Definition(kind, doc) => {
+                let stored = Arc::new(Stored::new(doc, counted));
+                match self.definitions.get_mut(&kind) {
                     Some(of_kind) => of_kind.insert(stored),
                     None => {
                         let mut of_kind = Shelf::default();
                         of_kind.insert(stored);
-                        self.definitions.insert_mut(key.kind, of_kind);
+                        self.definitions.insert_mut(kind, of_kind);
                     }
                 }
             }
             Entry::Cluster(doc) => {
-                let stored = Arc::new(Stored { doc: *doc, revision, uid, hash });
+                let stored = Arc::new(Stored::new(*doc, counted));
                 let before = self.clusters.get(&stored.doc.id).cloned();
                 self.count_uses(before.as_deref().map(|before| &before.doc), Some(&stored.doc));
                 self.served.insert_mut(stored.doc.dns.clone(), Served::Live(stored.clone()));
                 self.clusters.insert_mut(stored.doc.id.clone(), stored);
             }
+            Entry::System(entry) => {
+                let Key::System(key) = key else { unreachable!("a system entry has the key of one") };
+                self.system.insert_mut(key, Arc::new(Stored::new(entry, counted)));
+            }
         }
     }
 
     fn remove(&mut self, key: &Key) {
-        let Some(hash) = self.hash_of(key) else { return };
-        self.sum.remove(hash);
-        match key.kind.as_str() {
+        let Some(counted) = self.counted(key) else { return };
+        self.sum.remove(counted);
+        match key {
             // Refused before it comes here.
-            KINDS => {}
-            DECOMMISSIONED => {
-                self.served.remove_mut(key.id.as_str());
+            Key::Kind(_) => {}
+            Key::Tombstone(dns) => {
+                self.served.remove_mut(dns);
             }
-            CLUSTERS => {
-                let Some(cluster) = self.clusters.get(&key.id).cloned() else { return };
-                self.count_uses(Some(&cluster.doc), None);
-                self.clusters.remove_mut(&key.id);
-                if matches!(self.served(cluster.doc.dns.as_str()), Some(Served::Live(live)) if live.doc.id == key.id)
-                {
-                    self.served.remove_mut(&cluster.doc.dns);
+            Key::System(key) => {
+                self.system.remove_mut(key);
+            }
+            Key::Document(DocumentKey { kind, id }) => match kind.shape() {
+                Shape::Cluster => {
+                    let Some(cluster) = self.clusters.get(id).cloned() else { return };
+                    self.count_uses(Some(&cluster.doc), None);
+                    self.clusters.remove_mut(id);
+                    if matches!(self.served(cluster.doc.dns.as_str()), Some(Served::Live(live)) if live.doc.id == *id)
+                    {
+                        self.served.remove_mut(&cluster.doc.dns);
+                    }
                 }
-            }
-            PLATFORM_COMPONENTS => {
-                self.components.remove(key.id.as_str());
-            }
-            kind => {
-                if let Some(of_kind) = self.definitions.get_mut(kind) {
-                    of_kind.remove(key.id.as_str());
+                Shape::Component => self.components.remove(id.as_str()),
+                Shape::Definition => {
+                    if let Some(of_kind) = self.definitions.get_mut(kind) {
+                        of_kind.remove(id.as_str());
+                    }
                 }
-            }
+            },
         }
     }
 
@@ -138,8 +127,7 @@ impl State {
         let Some(of_kind) = self.definitions.get(kind.name()) else { return };
         let mut redefined = Shelf::default();
         for stored in of_kind.values() {
-            let (revision, uid, hash) = (stored.revision, stored.uid, stored.hash);
-            redefined.insert(Arc::new(Stored { doc: stored.doc.under(kind), revision, uid, hash }));
+            redefined.insert(Arc::new(Stored::new(stored.doc.under(kind), stored.counted())));
         }
         self.definitions.insert_mut(kind.name().clone(), redefined);
     }
@@ -169,7 +157,7 @@ impl State {
                 Ordering::Greater => (a.next(), true),
             };
             let Some((kind, id)) = used else { return };
-            let key = Key { kind: KindName::from(kind), id: id.clone() };
+            let key = DocumentKey::new(kind, id);
             match (self.usage.get(&key).copied().unwrap_or(0), more) {
                 (count, true) => self.usage.insert_mut(key, count + 1),
                 (0 | 1, false) => {

@@ -13,17 +13,18 @@ use rustc_hash::FxBuildHasher;
 use serde_json::{Map, Value};
 
 use crate::canonical::Canonical;
+use crate::commit::Epoch;
 use crate::document::{Cluster, Component, Definition, Stored, Tombstone};
 use crate::guard::Spending;
-use crate::hash::{Hash, Position, StateDigest, Sum};
-use crate::ids::{
-    CLUSTERS, DECOMMISSIONED, Dns, Id, KINDS, Key, KindName, PLATFORM_COMPONENTS, Revision, Timestamp, Uid,
-};
+use crate::hash::{Counted, Hash, Position, StateDigest, Sum};
+use crate::ids::{Dns, Id, KindName, PLATFORM_COMPONENTS, Revision, Timestamp, Uid};
+use crate::key::{DocumentKey, Key, SystemKey};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::shelf::Shelf;
+use crate::space::{Seeding, SystemEntry};
 
-pub(crate) use advance::{Stamp, Step};
-pub(crate) use entry::{Entry, decode};
+pub(crate) use advance::Step;
+pub(crate) use entry::{Entry, decode_document, decode_tombstone};
 
 type Table<K, V> = HashTrieMapSync<K, V, FxBuildHasher>;
 
@@ -41,6 +42,7 @@ pub enum Served {
 pub struct State {
     head: Position,
     time: Timestamp,
+    epoch: Epoch,
     sum: Sum,
     kinds: Arc<Kinds>,
     kind_entries: Arc<BTreeMap<KindName, Stored<Arc<Kind>>>>,
@@ -49,7 +51,8 @@ pub struct State {
     clusters: RedBlackTreeMapSync<Id, Arc<Stored<Cluster>>>,
     served: Table<Dns, Served>,
     /// How often each document is referred to. Counts, not lists: who refers is scanned for when it is asked.
-    usage: Table<Key, u32>,
+    usage: Table<DocumentKey, u32>,
+    system: Table<SystemKey, Arc<Stored<SystemEntry>>>,
     spending: Spending,
 }
 
@@ -81,6 +84,7 @@ impl State {
         Self {
             head: Position::default(),
             time: Timestamp::default(),
+            epoch: Epoch::default(),
             sum: Sum::default(),
             kinds: Arc::new(Kinds::none()),
             kind_entries: Arc::default(),
@@ -89,6 +93,7 @@ impl State {
             clusters: RedBlackTreeMapSync::new_sync(),
             served: table(),
             usage: table(),
+            system: table(),
             spending: Spending::default(),
         }
     }
@@ -101,6 +106,23 @@ impl State {
     /// The time of the last commit.
     pub fn time(&self) -> Timestamp {
         self.time
+    }
+
+    /// How often another history was declared to be the right one.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The seed that is being loaded, if one is: until it is, the fleet is not complete.
+    pub fn seeding(&self) -> Option<&Seeding> {
+        // Every poll asks, and almost never is there any system entry.
+        if self.system.is_empty() {
+            return None;
+        }
+        match &self.system.get(&Seeding::key())?.doc {
+            SystemEntry::Seed(seeding) => Some(seeding),
+            SystemEntry::Opaque(_) => None,
+        }
     }
 
     /// The digest of everything in it.
@@ -191,7 +213,7 @@ impl State {
     }
 
     /// How many references there are to a document, dependencies that clusters set themselves included.
-    pub fn usage(&self, key: &Key) -> usize {
+    pub fn usage(&self, key: &DocumentKey) -> usize {
         self.usage.get(key).map_or(0, |count| *count as usize)
     }
 
@@ -208,6 +230,16 @@ impl State {
             Shape::Definition => {
                 self.definition(kind, id).map(|stored| (stored.doc.canonical(), stored.revision))
             }
+        }
+    }
+
+    /// The canonical text of an entry of whatever sort.
+    pub(crate) fn canonical_of(&self, key: &Key) -> Option<Canonical> {
+        match key {
+            Key::Document(key) => self.body(key.kind.as_str(), key.id.as_str()).map(|(body, _)| body),
+            Key::Kind(name) => self.kind_entries.get(name).map(|stored| stored.doc.canonical()),
+            Key::Tombstone(dns) => self.tombstone(dns.as_str()).map(|stored| stored.doc.canonical()),
+            Key::System(key) => self.system.get(key).map(|stored| stored.doc.canonical()),
         }
     }
 
@@ -246,30 +278,31 @@ impl State {
         }
     }
 
-    /// The revision of a document, of whatever kind.
-    pub fn document_revision(&self, key: &Key) -> Option<Revision> {
-        self.identity_of(key).map(|(revision, _, _)| revision)
+    /// The revision of an entry.
+    pub fn revision_of(&self, key: &Key) -> Option<Revision> {
+        self.counted(key).map(|counted| counted.revision)
     }
 
     /// The hash of an entry as it is; the same for two that say the same, whatever their revisions.
     pub fn hash_of(&self, key: &Key) -> Option<Hash> {
-        self.identity_of(key).map(|(_, _, hash)| hash)
+        self.counted(key).map(|counted| counted.hash)
     }
 
-    fn uid_of(&self, key: &Key) -> Option<Uid> {
-        self.identity_of(key).map(|(_, uid, _)| uid)
+    /// The identity of this life of an entry.
+    pub fn uid_of(&self, key: &Key) -> Option<Uid> {
+        self.counted(key).map(|counted| counted.uid)
     }
 
-    fn identity_of(&self, key: &Key) -> Option<(Revision, Uid, Hash)> {
-        fn identity<T>(stored: &Stored<T>) -> (Revision, Uid, Hash) {
-            (stored.revision, stored.uid, stored.hash)
-        }
-        match key.kind.as_str() {
-            KINDS => self.kind_entries.get(key.id.as_str()).map(identity),
-            DECOMMISSIONED => self.tombstone(key.id.as_str()).map(|stored| identity(stored)),
-            CLUSTERS => self.clusters.get(&key.id).map(|stored| identity(stored)),
-            PLATFORM_COMPONENTS => self.components.get(&key.id).map(|stored| identity(stored)),
-            kind => self.definition(kind, key.id.as_str()).map(|stored| identity(stored)),
+    fn counted(&self, key: &Key) -> Option<Counted> {
+        match key {
+            Key::Kind(name) => self.kind_entries.get(name).map(Stored::counted),
+            Key::Tombstone(dns) => self.tombstone(dns.as_str()).map(|stored| stored.counted()),
+            Key::System(key) => self.system.get(key).map(|stored| stored.counted()),
+            Key::Document(DocumentKey { kind, id }) => match kind.shape() {
+                Shape::Cluster => self.clusters.get(id).map(|stored| stored.counted()),
+                Shape::Component => self.components.get(id).map(|stored| stored.counted()),
+                Shape::Definition => self.definitions.get(kind)?.get(id).map(|stored| stored.counted()),
+            },
         }
     }
 }

@@ -63,11 +63,11 @@ fn an_entity_tag_changes_with_what_the_answer_is_made_of_and_with_nothing_else()
     fleet.accept(vec![strategic("platform_components", "grafana", json!({"oci_tag": "9.0.0"}))]);
     assert_eq!(
         etag(&fleet, "dev-1", "platform-components"),
-        format!("W/\"1.{}\"", fleet.state.head().revision)
+        format!("W/\"2.{}\"", fleet.state.head().revision)
     );
     assert_eq!(etag(&fleet, "dev-1", "namespaces"), namespaces);
     fleet.accept(vec![delete("clusters", "dev-1")]);
-    assert_eq!(etag(&fleet, "dev-1", "namespaces"), format!("W/\"1.{}\"", fleet.state.head().revision));
+    assert_eq!(etag(&fleet, "dev-1", "namespaces"), format!("W/\"2.{}\"", fleet.state.head().revision));
 }
 
 #[test]
@@ -88,28 +88,33 @@ fn an_answer_says_what_it_was_made_from() {
 fn loaded(tinies: usize, note: usize, references: usize) -> fleet::State {
     let mut fleet = Fleet::empty();
     fleet.accept(vec![tiny_kind(&json!({"note": {"type": "string"}}))]);
-    let row = |kind: &str, id: &str, body: String| fleet::Row {
-        key: fleet::Key::new(kind, id),
+    let row = |key: fleet::Key, body: String| fleet::Row {
+        key,
         body: fleet::Canonical::stored(body),
         revision: fleet::Revision(1),
         uid: fleet::Uid(1),
     };
     let kinds = fleet.state.kinds().iter().map(|kind| {
         let file = serde_json::to_string(kind.file()).expect("JSON");
-        row(fleet::KINDS, kind.name().as_str(), file)
+        row(fleet::Key::Kind(kind.name().clone()), file)
     });
     let mut loader = fleet::Loader::new(kinds).expect("kinds");
     for n in 0..tinies {
         let id = format!("t{n}");
         loader
-            .push(row("tinies", &id, json!({"id": id, "note": "y".repeat(note)}).to_string()))
+            .push(row(
+                fleet::Key::document("tinies", &*id),
+                json!({"id": id, "note": "y".repeat(note)}).to_string(),
+            ))
             .expect("a row");
     }
     let mut body = cluster("holder");
     body["tinies"] = (0..references).map(|n| json!({"id": format!("t{n}")})).collect::<serde_json::Value>();
-    loader.push(row("clusters", "holder", body.to_string())).expect("a row");
-    let digest = loader.digest();
-    loader.finish(fleet.state.head(), fleet.state.time(), digest, []).expect("it loads")
+    loader.push(row(fleet::Key::document("clusters", "holder"), body.to_string())).expect("a row");
+    let mut header = fleet.commits.last().expect("a commit").header.clone();
+    header.state = loader.digest();
+    header.at.hash = header.expected_hash();
+    loader.finish(&header, []).expect("it loads")
 }
 
 #[test]
@@ -145,8 +150,13 @@ fn every_declared_property_is_in_every_input() {
         create("clusters", holder),
     ]);
     let cluster = json!({"dns": "holder.k8s.example.com", "environment": "dev", "name": "holder"});
+    let mut inputs = fleet.inputs("holder", "tinies");
+    for input in inputs.as_array_mut().expect("a list") {
+        let hash = input.as_object_mut().expect("an object").remove("hash").expect("a hash");
+        assert_eq!(hash.as_str().map(str::len), Some(16));
+    }
     assert_eq!(
-        fleet.inputs("holder", "tinies"),
+        inputs,
         json!([
             {"a_text": "", "b_number": 0, "c_flag": false, "cluster": cluster, "d_list": [], "e_map": {}, "f_default": "x", "id": "one", "zz": 0},
             {"a_text": "t", "b_number": 0, "c_flag": false, "cluster": cluster, "d_list": [1], "e_map": {}, "f_default": "z", "id": "two", "zz": 0},
@@ -158,7 +168,7 @@ fn every_declared_property_is_in_every_input() {
 fn the_cluster_list_is_never_empty_by_accident() {
     let mut fleet = Fleet::small();
     let all = list_clusters(&fleet.state, None, false).expect("there are two");
-    assert_eq!((all.count(), all.etag()), (2, format!("W/\"1.{}\"", fleet.state.head().revision)));
+    assert_eq!((all.count(), all.etag()), (2, format!("W/\"2.{}\"", fleet.state.head().revision)));
     let unknown = list_clusters(&fleet.state, Some("production"), true).expect_err("no such environment");
     assert_eq!(unknown.to_string(), "there is no environment `production`; there are dev, qa, uat, prod");
     assert_eq!(list_clusters(&fleet.state, Some("qa"), false), Err(NoClusterList::NoMatch));
@@ -214,4 +224,52 @@ fn a_cluster_list_is_full_at_921_600_bytes_and_at_a_mebibyte_as_it_is_stored() {
     let spread = |extra: usize| list(1500, &name, missing % 1500 + extra);
     assert_eq!(stored(spread(0).expect("exactly full").body()), 1_048_576);
     assert!(matches!(spread(1), Err(NoClusterList::TooLarge { count: 1500, .. })));
+}
+
+#[test]
+fn the_hash_of_an_input_depends_on_its_other_fields_and_on_nothing_else() {
+    let mut fleet = Fleet::small();
+    let hash = |fleet: &Fleet, cluster: &str, path: &str, id: &str| {
+        fleet.input(cluster, path, id)["hash"].as_str().expect("a text").to_owned()
+    };
+    let components = "platform-components";
+    let catalog = hash(&fleet, "dev-1", components, "grafana");
+    // An override that says what the catalog says makes the same input.
+    fleet.accept(vec![assign(
+        "dev-1",
+        "platform_components",
+        "grafana",
+        json!({"oci_tag": "1.0.0", "enabled": true}),
+    )]);
+    assert_eq!(hash(&fleet, "dev-1", components, "grafana"), catalog);
+    fleet.accept(vec![assign("dev-1", "platform_components", "grafana", json!({"oci_tag": "1.0.1"}))]);
+    let overridden = hash(&fleet, "dev-1", components, "grafana");
+    assert_ne!(overridden, catalog);
+    // The same tag from the catalog.
+    fleet.accept(vec![
+        assign("dev-1", "platform_components", "grafana", json!(null)),
+        strategic("platform_components", "grafana", json!({"oci_tag": "1.0.1"})),
+    ]);
+    assert_eq!(hash(&fleet, "dev-1", components, "grafana"), overridden);
+    // Patches, other fields of the source and the cluster's own name are part of it.
+    let mut seen = vec![catalog, overridden];
+    for change in [
+        strategic("clusters", "dev-1", json!({"patches": {"grafana": {"a": "1"}}})),
+        strategic("platform_components", "grafana", json!({"secretRef": {"name": "login"}})),
+        strategic("clusters", "dev-1", json!({"cluster_name": "renamed"})),
+    ] {
+        fleet.accept(vec![change]);
+        let now = hash(&fleet, "dev-1", components, "grafana");
+        assert!(!seen.contains(&now), "{seen:?}");
+        seen.push(now);
+    }
+    // What is in no input is not.
+    let namespace = hash(&fleet, "dev-1", "namespaces", "team-a");
+    fleet.accept(vec![strategic("clusters", "dev-1", json!({"labels": {"region": "ap"}, "node_count": 7}))]);
+    assert_eq!(hash(&fleet, "dev-1", components, "grafana"), *seen.last().expect("some"));
+    assert_eq!(hash(&fleet, "dev-1", "namespaces", "team-a"), namespace);
+    fleet.accept(vec![assign("dev-1", "namespaces", "team-a", json!({"labels": {"team": "a"}}))]);
+    assert_eq!(hash(&fleet, "dev-1", "namespaces", "team-a"), namespace, "the override says the same");
+    fleet.accept(vec![assign("dev-1", "namespaces", "team-a", json!({"labels": {"team": "b"}}))]);
+    assert_ne!(hash(&fleet, "dev-1", "namespaces", "team-a"), namespace);
 }

@@ -1,7 +1,7 @@
 //! The limits of the Flux Operator, to the byte: the write that would cross one is refused.
 
 use crate::common::*;
-use fleet::{MAX_INPUTS, MAX_SENT, MAX_STORED, Reason};
+use fleet::{MAX_CHANGES, MAX_INPUTS, MAX_SENT, MAX_STORED, Reason};
 use serde_json::{Value, json};
 
 /// A cluster that gets `notes` of the kind `tinies`, one for each.
@@ -39,14 +39,19 @@ fn notes_for(target: usize, filler: &str) -> Vec<String> {
 #[test]
 fn ten_thousand_inputs_are_accepted_and_one_more_is_not() {
     let mut fleet = Fleet::empty();
-    let ids: Vec<String> = (0..=MAX_INPUTS).map(|n| format!("n{n}")).collect();
-    let mut operations = vec![tiny_kind(&json!({}))];
-    operations.extend(ids.iter().map(|id| create("tinies", json!({"id": id}))));
-    let mut body = json!({"id": "holder", "cluster_name": "h", "cluster_dns": "holder.k8s.example.com", "environment": "dev"});
+    // Short names: ten thousand inputs are almost more than an answer may hold.
+    let digit = |n: usize| char::from_digit(u32::try_from(n % 36).expect("small"), 36).expect("a digit");
+    let id = |n: usize| [n / 1_296, n / 36, n].map(digit).iter().collect::<String>();
+    let ids: Vec<String> = (0..=MAX_INPUTS).map(id).collect();
+    fleet.accept(vec![tiny_kind(&json!({}))]);
+    for some in ids.chunks(MAX_CHANGES) {
+        fleet.accept(some.iter().map(|id| create("tinies", json!({"id": id}))).collect());
+    }
+    let mut body = json!({"id": "holder", "cluster_name": "h", "cluster_dns": "h", "environment": "qa"});
     body["tinies"] = ids[..MAX_INPUTS].iter().map(|id| json!({"id": id})).collect::<Value>();
-    operations.push(create("clusters", body));
-    fleet.accept(operations);
-    assert_eq!(fleet.ids("holder", "tinies").len(), 10_000);
+    fleet.accept(vec![create("clusters", body)]);
+    let fleet::Answer::Inputs(inputs) = fleet::render(&fleet.state, "h", "tinies") else { panic!("served") };
+    assert_eq!(inputs.count(), 10_000);
 
     let rejection = fleet.reject(vec![assign("holder", "tinies", &ids[MAX_INPUTS], json!(null))]);
     assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
@@ -55,6 +60,42 @@ fn ten_thousand_inputs_are_accepted_and_one_more_is_not() {
         message.starts_with("the tinies of the cluster `holder` would be 10001 inputs and "),
         "{message}"
     );
+}
+
+#[test]
+fn a_transaction_changes_ten_thousand_entries_and_no_more() {
+    let mut fleet = Fleet::empty();
+    fleet.accept(vec![tiny_kind(&json!({"note": {"type": "string"}}))]);
+    let tinies = |count: usize, note: &str| {
+        (0..count).map(|n| create("tinies", json!({"id": format!("n{n}"), "note": note}))).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        fleet.complaints(tinies(MAX_CHANGES + 1, "")),
+        [
+            ": this changes 10001 documents; at most 10000 at once: split it into several changes, for example by a narrower selector"
+        ]
+    );
+    fleet.accept(tinies(MAX_CHANGES, ""));
+}
+
+#[test]
+fn a_transaction_changes_32_mib_and_no_byte_more() {
+    let mut fleet = Fleet::empty();
+    fleet.accept(vec![tiny_kind(&json!({"note": {"type": "string"}}))]);
+    // 1,024 documents of 32 KiB each; the last one has some bytes more.
+    let tinies = |more: usize| {
+        let frame = r#"{"id":"n0000","note":""}"#.len();
+        let note = |n: usize| "y".repeat(32 * 1024 - frame + if n == 1_023 { more } else { 0 });
+        let tiny = |n: usize| create("tinies", json!({"id": format!("n{n:04}"), "note": note(n)}));
+        (0..1_024).map(tiny).collect::<Vec<_>>()
+    };
+    let rejection = fleet.reject(tinies(1));
+    assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
+    assert_eq!(
+        rejection.violations()[0].message,
+        "the changed documents have 33554433 bytes; at most 33554432 at once: split it into several changes, for example by a narrower selector"
+    );
+    fleet.accept(tinies(0));
 }
 
 #[test]

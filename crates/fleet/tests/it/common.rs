@@ -19,13 +19,7 @@ pub(crate) struct Fleet {
 }
 
 pub(crate) fn origin(commit: u128, time: i64) -> Origin {
-    Origin {
-        commit: CommitId(commit),
-        time: Timestamp(time),
-        actor: "tester".into(),
-        reason: None,
-        request: None,
-    }
+    Origin { commit: CommitId(commit), time: Timestamp(time), actor: "tester".into(), ..Origin::default() }
 }
 
 impl Fleet {
@@ -174,6 +168,21 @@ impl Fleet {
     }
 }
 
+/// Every document and decommission record with its text: what two states have in common that say the same.
+pub(crate) fn contents(state: &State) -> Vec<(String, String)> {
+    let mut contents = Vec::new();
+    for kind in state.kinds().iter().map(|kind| kind.name().as_str()) {
+        for id in state.ids(kind) {
+            let (body, _) = state.body(kind, id.as_str()).expect("it is listed");
+            contents.push((format!("{kind}/{id}"), body.as_str().to_owned()));
+        }
+    }
+    contents.extend(
+        state.tombstones().iter().map(|record| ("decommissioned".to_owned(), record.doc.dns.to_string())),
+    );
+    contents
+}
+
 pub(crate) fn create(kind: &str, body: Value) -> Operation {
     Operation::Create { kind: kind.into(), body, replace_decommissioned: false }
 }
@@ -233,7 +242,9 @@ pub(crate) fn tiny_kind(extra: &Value) -> Operation {
         "kind": "tinies", "apiVersion": "v1", "metadata": {"x-flux": {"shape": "definition", "singular": "tiny"}},
         "schema": {"type": "array", "key": {"name": "id", "schema": {"type": "string"}}, "items": {"type": "object", "properties": properties, "required": ["id"]}},
     });
-    Operation::Define(Arc::new(Kind::parse(&file.to_string()).expect("a good kind")))
+    Operation::Define(Arc::new(
+        Kind::parse(&file.to_string(), &fleet::Reserved::none()).expect("a good kind"),
+    ))
 }
 
 pub(crate) fn cluster(id: &str) -> Value {

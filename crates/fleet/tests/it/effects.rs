@@ -192,6 +192,6 @@ fn another_life_of_a_cluster_under_another_dns_name_changes_every_input() {
     body["cluster_dns"] = json!("elsewhere.k8s.example.com");
     fleet.accept(vec![delete("clusters", "prod-1")]);
     fleet.accept(vec![create("clusters", body)]);
-    let effects = Effects::between(&before, &fleet.state, [&fleet::Key::new("clusters", "prod-1")]);
+    let effects = Effects::between(&before, &fleet.state, [&fleet::Key::document("clusters", "prod-1")]);
     assert_eq!(effects.effects.len(), 4, "{:#?}", told(&effects));
 }

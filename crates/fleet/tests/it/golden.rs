@@ -13,6 +13,7 @@ fn fleet() -> Fleet {
         create("platform_components", json!({
             "id": "all-set", "component_path": "x/all-set", "component_version": "1.2.3 \"beta\"", "oci_url": "oci://registry.example.com/all-set",
             "oci_tag": "v1", "cluster_env_enabled": true, "delivery": "helm", "depends_on": ["podinfo", "cert-manager"],
+            "secretRef": {"name": "registry-login"}, "verify": {"provider": "cosign", "secretRef": {"name": "cosign-keys"}},
         })),
         create("rolebindings", json!({"id": "mixed", "role": "system:view", "subjects": [
             {"kind": "User", "name": "jo <jo@example.com>", "apiGroup": "rbac.authorization.k8s.io"}, {"kind": "Group", "name": "g"}]})),
@@ -26,7 +27,7 @@ fn fleet() -> Fleet {
             "rolebindings": [{"id": "mixed"}, {"id": "viewers", "role": "edit"}],
             "patches": {
                 "all-set": {"a.b\\.c": "\"3\"", "list[0].x": "true", "list[1].x": "null", "n": "-7", "s": "007", "t": "a,b={c}"},
-                "logging": {"LEVEL": "3", "URL": "https://x.io/?a=b".replace('?', "") },
+                "logging": {"LEVEL": "3", "URL": "https://x.io/a=b" },
             },
         })),
         create("clusters", json!({"id": "bare", "cluster_name": "bare", "cluster_dns": "bare.k8s.example.com", "environment": "qa"})),
@@ -83,5 +84,8 @@ fn digests_are_what_they_were() {
     let applied =
         fleet::apply(&fleet::State::empty(), &fleet::Policy::default(), &transaction).expect("good");
     let commit = applied.commit.expect("a commit");
-    compare("digests.txt", format!("state {}\ncommit {}\n", commit.state, commit.at.hash).as_bytes());
+    compare(
+        "digests.txt",
+        format!("state {}\ncommit {}\n", commit.header.state, commit.header.at.hash).as_bytes(),
+    );
 }

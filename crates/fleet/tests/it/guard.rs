@@ -104,7 +104,7 @@ fn a_put_that_leaves_one_out_is_stopped_and_goes_through_when_confirmed() {
         "1 removal was not asked for by name, on `dev-1`"
     );
     let applied = fleet.confirm(vec![put("clusters", "dev-1", body)]);
-    let tally = applied.commit.expect("a commit").removals;
+    let tally = applied.commit.expect("a commit").header.removals;
     assert_eq!((tally.each, tally.ordinary, tally.decommissions, tally.confirmed), (1, 0, 0, true));
 }
 
@@ -201,7 +201,7 @@ fn rule_d_decommissioning_two_clusters_at_once_needs_a_confirmation() {
     let applied = fleet.accept(vec![delete("clusters", "a")]);
     assert_eq!(applied.removals.decommissions.len(), 1);
     assert_eq!(applied.removals.inputs.len(), 10);
-    let tally = applied.commit.expect("a commit").removals;
+    let tally = applied.commit.expect("a commit").header.removals;
     assert_eq!(
         (tally.decommissions, tally.each, tally.ordinary),
         (1, 0, 0),
@@ -470,8 +470,9 @@ fn a_kind_that_stops_being_guarded_each_still_counts_so_in_that_transaction() {
         .expect("shipped");
     let mut file = Value::Object(shipped.file().clone());
     file["metadata"]["x-flux"].as_object_mut().expect("ours").remove("guard");
-    let unguarded =
-        Operation::Define(std::sync::Arc::new(fleet::Kind::parse(&file.to_string()).expect("good")));
+    let unguarded = Operation::Define(std::sync::Arc::new(
+        fleet::Kind::parse(&file.to_string(), &fleet::Reserved::none()).expect("good"),
+    ));
     let operations =
         vec![unguarded, unassign("dev-1", "namespaces", "team-a"), unassign("dev-1", "namespaces", "team-b")];
     assert!(because(&mut fleet, operations).starts_with("2 deletions within an hour"));

@@ -54,7 +54,12 @@ fn component_input(cluster: &Value, about: &Value, reference: &Value, component:
         "component_version": or(&component["component_version"], json!("")),
         "cluster_env_enabled": or(&component["cluster_env_enabled"], json!(false)),
         "depends_on": or(&reference["depends_on"], or(&component["depends_on"], json!([]))),
-        "source": {"oci_url": url, "oci_tag": or(&reference["oci_tag"], component["oci_tag"].clone())},
+        "source": {
+            "oci_url": url,
+            "oci_tag": or(&reference["oci_tag"], component["oci_tag"].clone()),
+            "secretRef": or(&component["secretRef"], json!({})),
+            "verify": or(&component["verify"], json!({})),
+        },
         "values": if delivery == "helm" { values(&patches) } else { json!({}) },
         "patches": patches,
         "delivery": delivery,
@@ -79,6 +84,30 @@ fn definition_input(kind: &Kind, about: &Value, reference: &Value, definition: &
     input.into()
 }
 
+/// The hash of an input: the sum, modulo 2^64, of 64 bits of BLAKE3 for each field. The members of `source` count one by one.
+fn hash(input: &Value) -> String {
+    let mut sum = 0_u64;
+    let mut add = |name: &str, value: &Value| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"field");
+        for part in [name, &value.to_string()] {
+            hasher.update(&(part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        let bytes: [u8; 8] = hasher.finalize().as_bytes()[..8].try_into().expect("eight bytes");
+        sum = sum.wrapping_add(u64::from_be_bytes(bytes));
+    };
+    for (name, value) in input.as_object().expect("an object") {
+        match (name.as_str(), value.as_object().filter(|_| input.get("delivery").is_some())) {
+            ("source", Some(source)) => {
+                source.iter().for_each(|(member, value)| add(&format!("source/{member}"), value));
+            }
+            _ => add(name, value),
+        }
+    }
+    format!("{sum:016x}")
+}
+
 /// The inputs that a cluster should get, as a list.
 pub(crate) fn inputs(state: &State, cluster: &str, kind: &Kind) -> Vec<Value> {
     let cluster = Value::Object(state.document("clusters", cluster).expect("a live cluster").0);
@@ -88,10 +117,12 @@ pub(crate) fn inputs(state: &State, cluster: &str, kind: &Kind) -> Vec<Value> {
     let input = |reference: &Value| {
         let id = reference["id"].as_str().expect("an id");
         let document = Value::Object(state.document(name, id).expect("it is referred to").0);
-        match kind.shape() {
+        let mut input = match kind.shape() {
             Shape::Component => component_input(&cluster, &about, reference, &document),
             _ => definition_input(kind, &about, reference, &document),
-        }
+        };
+        input["hash"] = json!(hash(&input));
+        input
     };
     let mut inputs: Vec<Value> = references.iter().map(input).collect();
     inputs.sort_by_key(|input| input["id"].as_str().expect("an id").to_owned());

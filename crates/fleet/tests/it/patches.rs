@@ -17,7 +17,10 @@ fn the_canary_as_a_strategic_patch_changes_one_component_of_one_cluster() {
     assert!(applied.removals.is_empty());
     let grafana = fleet.input("dev-1", "platform-components", "grafana");
     assert_eq!(grafana["component_path"], "observability/grafana/17.1.0");
-    assert_eq!(grafana["source"], json!({"oci_tag": "v1.1.0-rc1", "oci_url": "https://charts.example.com"}));
+    assert_eq!(
+        grafana["source"],
+        json!({"oci_tag": "v1.1.0-rc1", "oci_url": "https://charts.example.com", "secretRef": {}, "verify": {}})
+    );
     let now = fleet.inputs("dev-1", "platform-components");
     let others = |inputs: &serde_json::Value| {
         inputs

@@ -1,81 +1,89 @@
 //! Writing commits into an open transaction. It decides nothing: whether they may be written was asked before.
 
-use fleet::{Change, Commit, Row};
-use rusqlite::Connection;
+use fleet::{Change, Commit, Header, Idempotency, Row};
+use rusqlite::{Connection, params};
 
 use super::columns::{number, size};
 use super::fault::Fault;
 
-/// Writes a commit: itself, its changes, and what they make of the documents at the head.
+/// Writes a commit: itself, its changes, and what they make of the entries at the head.
 pub(super) fn write(connection: &Connection, commit: &Commit) -> Result<(), Fault> {
-    write_commit(connection, commit)?;
+    write_header(connection, &commit.header, commit.body_bytes())?;
     for (seq, change) in commit.changes.iter().enumerate() {
-        write_change(connection, commit, seq, change)?;
-        write_document(connection, commit, change)?;
+        write_change(connection, &commit.header, seq, change)?;
+        write_entry(connection, &commit.header, change)?;
     }
     Ok(())
 }
 
-fn write_commit(connection: &Connection, commit: &Commit) -> Result<(), Fault> {
-    let Commit { at, previous, state, origin, removals, changes } = commit;
+fn write_header(connection: &Connection, header: &Header, bytes: usize) -> Result<(), Fault> {
+    let Header { at, previous, epoch, state, origin, removals, changes } = header;
+    let (key, request) = match &origin.idempotency {
+        None => (None, None),
+        Some(Idempotency { key, request }) => (Some(key), Some(request.to_string())),
+    };
     let mut statement = connection.prepare_cached(
-        "INSERT INTO commits (revision, hash, previous, state, commit_id, time, actor, reason, request, \
-         decommissions, each, ordinary, confirmed, changes, bytes) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        "INSERT INTO commits (revision, hash, previous, state, commit_id, time, actor, reason, request, version, \
+         idempotency_key, idempotency_request, epoch, decommissions, each, ordinary, confirmed, changes, changes_hash, bytes) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
     )?;
-    statement.execute((
+    statement.execute(params![
         number(at.revision.0),
         at.hash.to_string(),
         previous.to_string(),
         state.to_string(),
         origin.commit.to_string(),
         origin.time.0,
-        &origin.actor,
-        &origin.reason,
-        &origin.request,
+        origin.actor,
+        origin.reason,
+        origin.request,
+        origin.version,
+        key,
+        request,
+        number(epoch.0),
         removals.decommissions,
         removals.each,
         removals.ordinary,
         removals.confirmed,
-        size(changes.len()),
-        size(commit.body_bytes()),
-    ))?;
+        changes.count,
+        changes.hash.to_string(),
+        size(bytes),
+    ])?;
     Ok(())
 }
 
-fn write_change(connection: &Connection, commit: &Commit, seq: usize, change: &Change) -> Result<(), Fault> {
-    let key = change.key();
+fn write_change(connection: &Connection, header: &Header, seq: usize, change: &Change) -> Result<(), Fault> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO changes (revision, seq, kind, id, body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO changes (revision, seq, space, id, uid, body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     statement.execute((
-        number(commit.at.revision.0),
+        number(header.at.revision.0),
         size(seq),
-        key.kind.as_str(),
-        key.id.as_str(),
+        change.key().space(),
+        change.key().id(),
+        change.uid().to_string(),
         change.after().map(fleet::Canonical::as_str),
         change.hash().to_string(),
     ))?;
     Ok(())
 }
 
-fn write_document(connection: &Connection, commit: &Commit, change: &Change) -> Result<(), Fault> {
-    // As a new entry. If it is not new, the statement leaves the uid as it was, which is what `Row::after` says.
-    let Some(row) = Row::after(None, commit, change) else {
-        let mut statement = connection.prepare_cached("DELETE FROM documents WHERE kind = ?1 AND id = ?2")?;
-        let deleted = statement.execute((change.key().kind.as_str(), change.key().id.as_str()))?;
+fn write_entry(connection: &Connection, header: &Header, change: &Change) -> Result<(), Fault> {
+    let Some(row) = Row::after(header, change) else {
+        let mut statement = connection.prepare_cached("DELETE FROM entries WHERE space = ?1 AND id = ?2")?;
+        let deleted = statement.execute((change.key().space(), change.key().id()))?;
         if deleted != 1 {
             return Err(Fault::corrupt(format!("`{}` is to be deleted and is not there", change.key())));
         }
         return Ok(());
     };
     let mut statement = connection.prepare_cached(
-        "INSERT INTO documents (kind, id, body, revision, uid) VALUES (?1, ?2, ?3, ?4, ?5) \
-         ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body, revision = excluded.revision",
+        "INSERT INTO entries (space, id, body, revision, uid) VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT (space, id) DO UPDATE SET body = excluded.body, revision = excluded.revision, uid = excluded.uid",
     )?;
     statement.execute((
-        row.key.kind.as_str(),
-        row.key.id.as_str(),
+        row.key.space(),
+        row.key.id(),
         row.body.as_str(),
         number(row.revision.0),
         row.uid.to_string(),

@@ -1,48 +1,49 @@
 //! How the words of the domain are written in columns, and read back. It knows rows, not questions.
 
 use fleet::{
-    Canonical, Change, Commit, CommitId, Hash, Key, Origin, Position, Revision, StateDigest, Tally,
-    Timestamp, Uid,
+    Canonical, Change, ChangesDigest, CommitId, Epoch, Hash, Header, Idempotency, Key, Origin, Position,
+    Revision, StateDigest, Tally, Timestamp, Uid,
 };
 use rusqlite::Row;
 
 use super::fault::Fault;
 
-/// The columns that [`commit`] reads, in its order.
-pub(super) const COMMIT: &str = "revision, hash, previous, state, commit_id, time, actor, reason, request, \
-     decommissions, each, ordinary, confirmed, changes, bytes";
+/// The columns that [`header`] reads, in its order.
+pub(super) const COMMIT: &str = "revision, hash, previous, state, commit_id, time, actor, reason, request, version, \
+     idempotency_key, idempotency_request, epoch, decommissions, each, ordinary, confirmed, changes, changes_hash, bytes";
 
 /// A row of `commits`.
 pub(super) struct Line {
-    /// The commit, without its changes.
-    pub(super) commit: Commit,
-    /// How many changes it has.
-    pub(super) changes: usize,
-    /// How large their bodies are together.
+    pub(super) header: Header,
+    /// How large the bodies of its changes are together.
     pub(super) bytes: usize,
 }
 
-pub(super) fn commit(row: &Row<'_>) -> Result<Line, Fault> {
-    let at = Position { revision: revision_at(row, 0)?, hash: parsed(row, 1, Hash::parse)? };
+pub(super) fn header(row: &Row<'_>) -> Result<Line, Fault> {
+    let key: Option<Box<str>> = row.get(10)?;
+    let idempotency = match key {
+        None => None,
+        Some(key) => Some(Idempotency { key, request: parsed(row, 11, Hash::parse)? }),
+    };
     let origin = Origin {
         commit: parsed(row, 4, CommitId::parse)?,
         time: Timestamp(row.get(5)?),
         actor: row.get(6)?,
         reason: row.get(7)?,
         request: row.get(8)?,
+        version: row.get(9)?,
+        idempotency,
     };
-    Ok(Line {
-        commit: Commit {
-            at,
-            previous: parsed(row, 2, Hash::parse)?,
-            state: parsed(row, 3, StateDigest::parse)?,
-            origin,
-            removals: tally(row, 9)?,
-            changes: Vec::new(),
-        },
-        changes: count(row, 13)?,
-        bytes: count(row, 14)?,
-    })
+    let header = Header {
+        at: Position { revision: revision_at(row, 0)?, hash: parsed(row, 1, Hash::parse)? },
+        previous: parsed(row, 2, Hash::parse)?,
+        epoch: Epoch(revision_at(row, 12)?.0),
+        state: parsed(row, 3, StateDigest::parse)?,
+        origin,
+        removals: tally(row, 13)?,
+        changes: ChangesDigest { count: row.get(17)?, hash: parsed(row, 18, Hash::parse)? },
+    };
+    Ok(Line { header, bytes: count(row, 19)? })
 }
 
 /// Four columns from an index on.
@@ -55,12 +56,16 @@ pub(super) fn tally(row: &Row<'_>, from: usize) -> Result<Tally, Fault> {
     })
 }
 
-/// `kind, id, body, digest`. What was written hashes to what was written beside it.
-pub(super) fn change(row: &Row<'_>) -> Result<Change, Fault> {
-    let key = key(row, 0)?;
-    let body: Option<Box<str>> = row.get(2)?;
-    let digest = parsed(row, 3, Hash::parse)?;
-    let change = Change::new(key, body.map(Canonical::stored));
+/// The columns that [`change`] reads, in its order.
+pub(super) const CHANGE: &str = "space, id, uid, body, digest";
+
+/// A row of `changes`, its columns from an index on. What was written hashes to what was written beside it.
+pub(super) fn change(row: &Row<'_>, from: usize) -> Result<Change, Fault> {
+    let key = key(row, from)?;
+    let uid = parsed(row, from + 2, Uid::parse)?;
+    let body: Option<Box<str>> = row.get(from + 3)?;
+    let digest = parsed(row, from + 4, Hash::parse)?;
+    let change = Change::new(key, uid, body.map(Canonical::stored));
     if change.hash() != digest {
         return Err(Fault::corrupt(format!(
             "a change of `{}` has another digest than its body",
@@ -70,8 +75,11 @@ pub(super) fn change(row: &Row<'_>) -> Result<Change, Fault> {
     Ok(change)
 }
 
-/// `kind, id, body, revision, uid`.
-pub(super) fn document(row: &Row<'_>) -> Result<fleet::Row, Fault> {
+/// The columns that [`entry`] reads, in its order.
+pub(super) const ENTRY: &str = "space, id, body, revision, uid";
+
+/// A row of `entries`.
+pub(super) fn entry(row: &Row<'_>) -> Result<fleet::Row, Fault> {
     let body: Box<str> = row.get(2)?;
     Ok(fleet::Row {
         key: key(row, 0)?,
@@ -83,7 +91,12 @@ pub(super) fn document(row: &Row<'_>) -> Result<fleet::Row, Fault> {
 
 /// Two columns from an index on.
 pub(super) fn key(row: &Row<'_>, from: usize) -> Result<Key, Fault> {
-    Ok(Key::new(text(row, from)?, text(row, from + 1)?))
+    Ok(Key::parse(text(row, from)?, text(row, from + 1)?))
+}
+
+/// How many columns a list of them has.
+pub(super) fn width(columns: &str) -> usize {
+    columns.split(',').count()
 }
 
 pub(super) fn revision_at(row: &Row<'_>, index: usize) -> Result<Revision, Fault> {

@@ -7,40 +7,50 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::Access;
 use super::fault::{Fault, PERMISSIONS};
-use super::file::{self, Look};
+use super::file::{self, FileId, Look, sibling};
+use super::wal;
 use crate::error::FeedError;
 
-/// What a connection is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
-    Write,
-    Read,
-}
-
-/// How often to look again whether somebody else is done writing, and how many times: five seconds.
+/// How often to look again whether somebody else is done writing.
 const NAP: Duration = Duration::from_millis(1);
+
+/// How many times to look: for about five seconds.
 const NAPS: i32 = 5_000;
 
 /// What a `-wal` shrinks to once it has been moved into the file: 64 MiB.
 const WAL_LIMIT: i64 = 64 << 20;
 
-/// Opens the store at a path, and tells which file that is. Never creates one.
-pub(super) fn open(path: &Path, role: Role) -> Result<Option<(Connection, Look)>, Fault> {
-    // Somebody may be replacing the file: what was looked at must be what was opened.
+/// A connection, and which files it has open.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) main: Look,
+    /// None only of a database that somebody has taken out of WAL mode.
+    pub(super) wal: Option<FileId>,
+}
+
+/// Opens the store at a path. Never creates one.
+pub(super) fn open(path: &Path, access: Access) -> Result<Option<Opened>, Fault> {
+    let wal = || Ok::<_, FeedError>(file::look(&sibling(path, "-wal"))?.map(|look| look.id));
+    // Somebody may be replacing the files: what was looked at must be what was opened.
     for _ in 0..10 {
         let Some(before) = file::look(path)? else { return Ok(None) };
         file::must_be_ours(path, before)?;
-        let connection = connect(path, role)?;
-        match file::look(path)? {
-            Some(after) if after.id == before.id => return Ok(Some((connection, before))),
-            _ => {}
+        let wal_before = wal()?;
+        wal::must_be_whole(path)?;
+        let connection = connect(path, access)?;
+        let (after, wal_after) = (file::look(path)?, wal()?);
+        if after.is_some_and(|after| after.id == before.id)
+            && (wal_before.is_none() || wal_before == wal_after)
+        {
+            return Ok(Some(Opened { connection, main: before, wal: wal_after }));
         }
     }
     Err(FeedError::Unreachable(format!("{} is being replaced all the time", path.display())).into())
 }
 
-fn connect(path: &Path, role: Role) -> Result<Connection, Fault> {
+fn connect(path: &Path, access: Access) -> Result<Connection, Fault> {
     // Readers too open for writing: a WAL database that its writer has closed cannot be opened otherwise by another user.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -49,7 +59,7 @@ fn connect(path: &Path, role: Role) -> Result<Connection, Fault> {
         // SQLite falls back to read-only without a word, and fails later in ways that are hard to read.
         return Err(FeedError::Unreachable(format!("{}: {PERMISSIONS}", path.display())).into());
     }
-    if role == Role::Read {
+    if access == Access::Read {
         connection.pragma_update(None, "query_only", true)?;
     }
     // Before anything is written.
@@ -57,7 +67,7 @@ fn connect(path: &Path, role: Role) -> Result<Connection, Fault> {
     if application != file::APPLICATION_ID {
         return Err(file::refused(path, "is an SQLite database, but not a store of this program").into());
     }
-    if role == Role::Read {
+    if access == Access::Read {
         return Ok(connection);
     }
     // A power cut under `synchronous=NORMAL` loses commits that were acknowledged.
@@ -80,10 +90,7 @@ fn prepare(connection: &Connection) -> Result<(), Fault> {
     // A close neither checkpoints nor deletes the `-wal` and `-shm`: readers of another user could not make them again.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // SQLite's own timeout sleeps up to 100 ms, which next to a busy writer means never to get a turn.
-    connection.busy_handler(Some(|naps| {
-        std::thread::sleep(NAP);
-        naps < NAPS
-    }))?;
+    connection.busy_handler(Some(|naps| nap(naps, NAPS)))?;
     connection.pragma_update(None, "trusted_schema", false)?;
     // A file that is cut short would be a SIGBUS.
     connection.pragma_update(None, "mmap_size", 0)?;
@@ -91,44 +98,54 @@ fn prepare(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
+fn nap(naps: i32, most: i32) -> bool {
+    std::thread::sleep(NAP);
+    naps < most
+}
+
+/// For a process that is about to stop: waits half a second for others, and no longer.
+pub(super) fn hurry(connection: &Connection) -> Result<(), Fault> {
+    Ok(connection.busy_handler(Some(|naps| nap(naps, NAPS / 10)))?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Access, Sqlite};
 
-    fn setting<T: rusqlite::types::FromSql>(role: Role, name: &str) -> T {
+    fn setting<T: rusqlite::types::FromSql>(access: Access, name: &str) -> T {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("store.db");
         Sqlite::open(&path, Access::Write).expect("a store");
-        let (connection, _) = open(&path, role).expect("it opens").expect("it is there");
-        connection.pragma_query_value(None, name, |row| row.get(0)).expect("a value")
+        let opened = open(&path, access).expect("it opens").expect("it is there");
+        opened.connection.pragma_query_value(None, name, |row| row.get(0)).expect("a value")
     }
 
     #[test]
     fn a_writer_waits_for_the_disk_at_each_commit() {
-        assert_eq!(setting::<String>(Role::Write, "journal_mode"), "wal");
-        assert_eq!(setting::<i64>(Role::Write, "synchronous"), 2, "FULL");
+        assert_eq!(setting::<String>(Access::Write, "journal_mode"), "wal");
+        assert_eq!(setting::<i64>(Access::Write, "synchronous"), 2, "FULL");
     }
 
     #[test]
     fn a_reader_cannot_write_by_mistake() {
-        assert_eq!(setting::<i64>(Role::Read, "query_only"), 1);
-        assert_eq!(setting::<i64>(Role::Write, "query_only"), 0);
+        assert_eq!(setting::<i64>(Access::Read, "query_only"), 1);
+        assert_eq!(setting::<i64>(Access::Write, "query_only"), 0);
     }
 
     #[test]
     fn neither_trusts_functions_in_the_schema_nor_maps_the_file() {
-        for role in [Role::Read, Role::Write] {
-            assert_eq!(setting::<i64>(role, "trusted_schema"), 0);
-            assert_eq!(setting::<i64>(role, "mmap_size"), 0);
+        for access in [Access::Read, Access::Write] {
+            assert_eq!(setting::<i64>(access, "trusted_schema"), 0);
+            assert_eq!(setting::<i64>(access, "mmap_size"), 0);
         }
     }
 
     #[test]
     fn neither_ever_creates_a_file() {
         let directory = tempfile::tempdir().expect("a directory");
-        for role in [Role::Read, Role::Write] {
-            assert!(open(&directory.path().join("store.db"), role).expect("no error").is_none());
+        for access in [Access::Read, Access::Write] {
+            assert!(open(&directory.path().join("store.db"), access).expect("no error").is_none());
         }
         assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 0);
     }

@@ -9,21 +9,14 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
-use super::file::{APPLICATION_ID, unreachable};
+use super::file::{self, APPLICATION_ID, MODE, sibling, unreachable};
 use super::identity::StoreId;
 use super::migrations;
 use crate::error::FeedError;
 
-/// Readers write too (see `PERMISSIONS`), and may belong to another user: of the same group. SQLite gives the `-wal` and the `-shm`
-/// the permissions of the file itself.
-const MODE: u32 = 0o660;
-
 /// Makes a store at a path, unless there is something by then.
 pub(super) fn create(path: &Path) -> Result<(), FeedError> {
-    let directory = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
+    let directory = file::directory(path);
     fs::create_dir_all(directory).map_err(|error| unreachable(directory, &error))?;
     must_be_new(path)?;
     let draft = Draft::beside(path, StoreId::draw()?);
@@ -31,19 +24,13 @@ pub(super) fn create(path: &Path) -> Result<(), FeedError> {
     publish(&draft, path, directory).map_err(|error| unreachable(path, &error))
 }
 
-/// A store never deletes its `-wal` and `-shm`. If they are there and the file is not, it was lost: a new one in its place would be
-/// filled from a seed, or have the old `-wal` mixed into it.
-fn must_be_new(path: &Path) -> Result<(), FeedError> {
-    for suffix in ["-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        // In this order: another process may be making the store just now, first the file, then these.
-        if Path::new(&name).exists() && !path.exists() {
-            return Err(FeedError::Corrupt(format!(
-                "{} is gone, but its `{suffix}` is there: there was a store here. Bring the file back from a backup; if a new \
-                 store is to be made here, remove what is left of the old one first",
-                path.display()
-            )));
+/// A store never deletes its `-mark`, `-wal` and `-shm`. If one of them is there and the database is not, it was lost: a new one in
+/// its place would be filled from a seed, or have the old `-wal` mixed into it.
+pub(super) fn must_be_new(path: &Path) -> Result<(), FeedError> {
+    for suffix in ["-mark", "-wal", "-shm"] {
+        // In this order: another process may be making the store just now, first the database, then these.
+        if sibling(path, suffix).exists() && !path.exists() {
+            return Err(FeedError::Lost { file: path.display().to_string(), beside: suffix });
         }
     }
     Ok(())
@@ -57,15 +44,11 @@ struct Draft {
 
 impl Draft {
     fn beside(path: &Path, id: StoreId) -> Self {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{id}.new"));
-        Self { path: name.into(), id }
+        Self { path: sibling(path, &format!(".{id}.new")), id }
     }
 
     fn sibling(&self, suffix: &str) -> PathBuf {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(suffix);
-        name.into()
+        sibling(&self.path, suffix)
     }
 }
 

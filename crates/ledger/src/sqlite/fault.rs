@@ -84,28 +84,23 @@ fn meaning(error: &Error) -> FeedError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => FeedError::Unreachable(
             "it is busy: another process has been writing to it for seconds".to_owned(),
         ),
-        Some(ErrorCode::OperationInterrupted) => {
-            FeedError::Unreachable("the question took too long".to_owned())
-        }
+        Some(ErrorCode::OperationInterrupted) => FeedError::Unreachable("the query timed out".to_owned()),
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             FeedError::Unreachable(format!("{error}; {PERMISSIONS}"))
         }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => FeedError::Corrupt(error.to_string()),
         // `Unknown` is SQLITE_ERROR: our statements do not fit the tables. Constraints: what is there contradicts what is written.
         // No code: not from SQLite but from reading its answer: a column of another type, a row that is missing.
-        None
-        | Some(
-            ErrorCode::DatabaseCorrupt
-            | ErrorCode::NotADatabase
-            | ErrorCode::Unknown
-            | ErrorCode::ConstraintViolation,
-        ) => FeedError::Corrupt(error.to_string()),
+        None | Some(ErrorCode::Unknown | ErrorCode::ConstraintViolation) => {
+            FeedError::Corrupt(error.to_string())
+        }
         Some(_) => FeedError::Unreachable(error.to_string()),
     }
 }
 
 /// What a process needs, even one that only reads: SQLite's readers take part in locking.
 pub(super) const PERMISSIONS: &str = "a process, even one that only reads, must be allowed to read and write the file, \
-     its `-wal` and its `-shm`, and to create these two in their directory";
+     its `-wal` and its `-shm`, to create these two in their directory, and to read the `-mark`";
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,12 @@
 //! Which file a path leads to. A store can be replaced, removed or cut short under a process that has it open, and SQLite would not
 //! notice: it goes on with the file it opened.
 //!
-//! **Invariant:** nothing here opens the file but SQLite itself. POSIX drops all of a process's locks on a file when the process
+//! **Invariant:** nothing opens the database or its `-shm` but SQLite itself. POSIX drops all of a process's locks on a file when the process
 //! closes *any* descriptor of it, so one innocent `File::open` would take the locks from under another connection.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -15,11 +15,30 @@ use crate::error::FeedError;
 /// "flux", in the header of every store.
 pub(super) const APPLICATION_ID: i32 = 0x666c_7578;
 
+/// Readers write too (see `PERMISSIONS`), and may belong to another user: of the same group. SQLite gives the `-wal` and the `-shm`
+/// the permissions of the database.
+pub(super) const MODE: u32 = 0o660;
+
+/// The path of a file beside another one, whose name ends with something more.
+pub(super) fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The directory that a file is in.
+pub(super) fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
 /// The identity of a file. It is not given to another one while somebody has the file open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FileId {
-    device: u64,
-    inode: u64,
+    pub(super) device: u64,
+    pub(super) inode: u64,
 }
 
 /// A look at what a path leads to.
@@ -30,6 +49,24 @@ pub(super) struct Look {
     pub(super) length: u64,
     /// When the main file was written to: by a checkpoint, or by somebody else.
     pub(super) modified: (i64, i64),
+}
+
+/// The path of the database itself. SQLite follows links and keeps the `-wal` beside the file that they lead to, so the head mark and
+/// everything else that is watched must be there too.
+pub(super) fn resolved(path: &Path) -> Result<PathBuf, FeedError> {
+    match std::fs::canonicalize(path) {
+        Ok(resolved) => Ok(resolved),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(unreachable(path, &error)),
+        Err(_) if path.is_symlink() => Err(FeedError::Unreachable(format!(
+            "{} is a link to a file that does not exist. Create that file's directory and use the path of the file itself",
+            path.display()
+        ))),
+        // A store that is still to be made, perhaps in a directory that is.
+        Err(_) => match (std::fs::canonicalize(directory(path)), path.file_name()) {
+            (Ok(directory), Some(name)) => Ok(directory.join(name)),
+            _ => Ok(path.to_owned()),
+        },
+    }
 }
 
 /// Looks; none if nothing is there.

@@ -1,14 +1,16 @@
 //! A store in one SQLite file, for one process that writes and others on the same host that follow it.
 //!
 //! What it promises beyond the traits: a store appears whole or not at all; a file that is not a store is never written to; a reader
-//! never creates anything; a file that is replaced, removed or cut short is noticed before it is believed; what was acknowledged
-//! survives a power cut. It must not know any other backend.
+//! never creates a store; a file that is replaced, removed or cut short is noticed before it is believed; a store that has gone back
+//! is refused; what was acknowledged survives a power cut. It must not know any other backend.
 //!
-//! Permissions: every process, even one that only reads, must be able to read and write the file, its `-wal` and its `-shm`, and
-//! should be able to create these two. A directory of mode 2770 with a group that all of them belong to is enough: the file is made
-//! with mode 660, and SQLite makes the other two alike.
+//! Permissions: every process, even one that only reads, must be able to read and write the database, its `-wal` and its `-shm`, and
+//! should be able to create these two; it must be able to read the `-mark`. A directory of mode 2770 with a group that all of them
+//! belong to is enough: database and mark are made with mode 660, and SQLite makes the other two alike.
 
+mod accept;
 mod append;
+mod behind;
 mod columns;
 mod connection;
 mod create;
@@ -16,28 +18,29 @@ mod fault;
 mod file;
 mod history;
 mod identity;
+mod mark;
 mod migrations;
 mod reader;
 mod snapshot;
+mod wal;
+mod watch;
 mod writer;
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use fleet::{Canonical, Change, Commit, CommitId, Key, Position, Revision, State};
+use fleet::{Commit, Key, Position, Revision, State};
 use rusqlite::Connection;
-use tokio::sync::Mutex;
-use tokio::task::spawn_blocking;
 
+pub use self::accept::{Head, Inspection};
 use self::fault::Fault;
 use self::identity::Pin;
 use self::reader::Reader;
-use self::writer::{Locked, Writer};
-use crate::error::{AppendError, FeedError};
-use crate::feed::{Budget, Feed, Held, Ledger};
-use crate::history::{Query, Record};
+use self::writer::Writer;
+use crate::error::FeedError;
+use crate::feed::{Append, Budget, Follow, History, Opened};
+use crate::history::{Edit, Query, Record, Version};
 
 /// How often to look whether somebody else has committed.
 const TICK: Duration = Duration::from_millis(25);
@@ -50,150 +53,97 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub enum Access {
     /// To write and to read. Opening makes the store if nothing is there, and brings an older one to the present format.
     Write,
-    /// To read. Never creates or changes anything; a store that is not there yet is looked for at each call.
+    /// To read. Never creates or changes a store; one that is not there yet is looked for at each call.
     Read,
 }
 
-/// A handle on a store in an SQLite file.
-pub struct Sqlite {
-    /// Follows. It has a connection of its own, so that a slow question about the past does not keep the head from being confirmed.
-    follower: Arc<Mutex<Reader>>,
-    /// Answers questions about the past.
-    historian: Arc<Mutex<Reader>>,
-    writer: Option<Arc<Mutex<Writer>>>,
-    pin: Pin,
-}
+/// A store in an SQLite file.
+pub enum Sqlite {}
 
 impl Sqlite {
-    /// Opens the store at a path. Blocks.
-    pub fn open(path: &Path, access: Access) -> Result<Self, FeedError> {
+    /// Opens the store at a path.
+    pub fn open(path: &Path, access: Access) -> Result<Opened, FeedError> {
+        let path = &file::resolved(path)?;
         let pin = Pin::default();
-        let writer = match access {
-            Access::Write => Some(Arc::new(Mutex::new(Writer::open(path, pin.clone())?))),
+        let append: Option<Box<dyn Append>> = match access {
+            Access::Write => Some(Box::new(Writer::open(path, pin.clone())?)),
             Access::Read => None,
         };
-        let reader = || Arc::new(Mutex::new(Reader::new(path.to_owned(), pin.clone())));
-        Ok(Self { follower: reader(), historian: reader(), writer, pin })
+        // Each has a connection of its own, so that a slow question about the past does not keep the head from being confirmed.
+        let reader = || Mutex::new(Reader::new(path.to_owned(), pin.clone()));
+        Ok(Opened {
+            follow: Arc::new(Follower(reader())),
+            history: Arc::new(Historian(reader())),
+            append,
+            store_id: pin.store().map(|store| store.to_string()),
+        })
     }
 
-    /// Which store this is, for the log; none before it is known.
-    pub fn store_id(&self) -> Option<String> {
-        self.pin.store().map(|store| store.to_string())
+    /// What a store holds and what its head mark says, for somebody who has to decide whether it is the one to go on with. Refused
+    /// while any process has the store open.
+    pub fn inspect(path: &Path) -> Result<Inspection, FeedError> {
+        accept::accept(&file::resolved(path)?, None)
     }
 
-    async fn following<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Reader) -> Result<T, FeedError> + Send + 'static,
-    ) -> Result<T, FeedError> {
-        reading(self.follower.clone(), work).await
-    }
-
-    async fn asking<T: Send + 'static>(
-        &self,
-        question: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, FeedError> {
-        reading(self.historian.clone(), move |reader| reader.ask_within(PATIENCE, question)).await
-    }
-
-    async fn lock(&self) -> Result<Locked, AppendError> {
-        let Some(writer) = &self.writer else {
-            return Err(FeedError::Unreachable("it was opened for reading only".to_owned()).into());
-        };
-        let writer = writer.clone().lock_owned().await;
-        spawn_blocking(move || Locked::take(writer)).await.unwrap_or_else(|_| Err(interrupted().into()))
+    /// Makes a store that was refused the one to go on with: verifies what it holds at its head, and has its head mark say where it ends.
+    /// What the `-wal` holds beyond that is dropped. Refused if the store does not end at the expected position, and while any process has it
+    /// open.
+    pub fn accept(path: &Path, expect: Position) -> Result<Inspection, FeedError> {
+        accept::accept(&file::resolved(path)?, Some(expect))
     }
 }
 
-/// Runs something on a reading connection, off the async runtime.
-async fn reading<T: Send + 'static>(
-    reader: Arc<Mutex<Reader>>,
-    work: impl FnOnce(&mut Reader) -> Result<T, FeedError> + Send + 'static,
-) -> Result<T, FeedError> {
-    let mut reader = reader.lock_owned().await;
-    let done = spawn_blocking(move || work(&mut reader)).await;
-    done.unwrap_or_else(|_| Err(interrupted()))
+/// A panic leaves a reader whole: its transaction is rolled back, and what it knows is only ever a reason to look again.
+fn locked(reader: &Mutex<Reader>) -> MutexGuard<'_, Reader> {
+    reader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The process is shutting down, or there is a bug; either way there is no answer.
-fn interrupted() -> FeedError {
-    FeedError::Unreachable("the task ended early".to_owned())
-}
+struct Follower(Mutex<Reader>);
 
-#[async_trait]
-impl Feed for Sqlite {
-    async fn load(&self) -> Result<State, FeedError> {
-        self.following(Reader::load).await
+impl Follow for Follower {
+    fn load(&self) -> Result<State, FeedError> {
+        locked(&self.0).load()
     }
 
-    async fn read(&self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
-        self.following(move |reader| reader.follow(|connection| snapshot::read(connection, after, budget)))
-            .await
+    fn read(&self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
+        locked(&self.0).follow(|connection| snapshot::read(connection, after, budget))
     }
 
-    async fn changed(&self) {
+    fn is_head(&self, at: Position) -> Result<bool, FeedError> {
+        locked(&self.0).ask(|connection| Ok(snapshot::contains(connection, at)? == at))
+    }
+
+    fn changed(&self, at_most: Duration) {
+        let end = Instant::now() + at_most;
         loop {
             // The tick comes first: whoever calls this in a loop is held up even if the store is broken.
-            tokio::time::sleep(TICK).await;
-            if self.following(|reader| Ok(reader.has_news())).await == Ok(true) {
+            let left = end.saturating_duration_since(Instant::now());
+            std::thread::sleep(TICK.min(left));
+            if left.is_zero() || locked(&self.0).has_news() {
                 return;
             }
         }
     }
 }
 
-#[async_trait]
-impl Ledger for Sqlite {
-    async fn append(&self, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
-        let locked = self.lock().await?;
-        append_locked(locked, at, group).await
-    }
+struct Historian(Mutex<Reader>);
 
-    async fn hold(&self) -> Result<Box<dyn Held>, FeedError> {
-        match self.lock().await {
-            Ok(locked) => Ok(Box::new(HeldSqlite(Some(locked)))),
-            Err(AppendError::Refused(error)) => Err(error),
-            Err(other) => Err(FeedError::Unreachable(other.to_string())),
-        }
-    }
-
-    async fn find(&self, commit: CommitId) -> Result<Option<Position>, FeedError> {
-        self.asking(move |connection| history::find(connection, commit)).await
-    }
-
-    async fn history(&self, query: Query) -> Result<Vec<Record>, FeedError> {
-        self.asking(move |connection| history::history(connection, &query)).await
-    }
-
-    async fn changes(&self, revision: Revision, from: usize, limit: usize) -> Result<Vec<Change>, FeedError> {
-        self.asking(move |connection| snapshot::changes(connection, revision, from, limit)).await
-    }
-
-    async fn document_at(&self, key: Key, at: Revision) -> Result<Option<Canonical>, FeedError> {
-        self.asking(move |connection| history::document_at(connection, &key, at)).await
+impl Historian {
+    fn ask<T>(&self, question: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, FeedError> {
+        locked(&self.0).ask_within(PATIENCE, question)
     }
 }
 
-async fn append_locked(locked: Locked, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
-    let last = group.last().map(|commit| commit.origin.commit).unwrap_or_default();
-    let done = spawn_blocking(move || locked.append(at, &group)).await;
-    done.unwrap_or_else(|_| Err(AppendError::Unknown { last, why: interrupted().to_string() }))
-}
-
-/// The lock is there but while a read has it.
-struct HeldSqlite(Option<Locked>);
-
-#[async_trait]
-impl Held for HeldSqlite {
-    async fn read(&mut self, after: Position, budget: Budget) -> Result<Vec<Commit>, FeedError> {
-        let locked = self.0.take().ok_or_else(interrupted)?;
-        let done = spawn_blocking(move || (locked.read(after, budget), locked)).await;
-        let (commits, locked) = done.map_err(|_| interrupted())?;
-        self.0 = Some(locked);
-        commits
+impl History for Historian {
+    fn history(&self, query: &Query) -> Result<Vec<Record>, FeedError> {
+        self.ask(|connection| history::history(connection, query))
     }
 
-    async fn append(mut self: Box<Self>, at: Position, group: Vec<Commit>) -> Result<(), AppendError> {
-        let locked = self.0.take().ok_or_else(|| AppendError::from(interrupted()))?;
-        append_locked(locked, at, group).await
+    fn changes(&self, revision: Revision, from: usize, limit: usize) -> Result<Vec<Edit>, FeedError> {
+        self.ask(|connection| history::changes(connection, revision, from, limit))
+    }
+
+    fn versions(&self, key: &Key, before: Option<Revision>, limit: usize) -> Result<Vec<Version>, FeedError> {
+        self.ask(|connection| history::versions(connection, key, before, limit))
     }
 }

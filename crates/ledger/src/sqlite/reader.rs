@@ -1,7 +1,8 @@
 //! The reading side of a handle: one connection, and the suspicion that the file under it may no longer be what it was.
 //!
 //! A replaced file is opened and then verified as a whole before anything in it is believed: the `-wal` beside it may belong to the
-//! file before, and SQLite would mix the two. It never creates a file, and must not know how anything is written.
+//! file before, and SQLite would mix the two. Every transaction compares the store with its head mark. It never creates a file, and
+//! must not know how anything is written.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,11 +10,12 @@ use std::time::{Duration, Instant};
 use fleet::State;
 use rusqlite::Connection;
 
-use super::connection::{self, Role};
+use super::connection;
 use super::fault::Fault;
-use super::file::{self, FileId, Look};
+use super::file::{self, FileId, Look, sibling};
 use super::identity::{self, Pin, StoreId};
-use super::snapshot;
+use super::mark::{Bound, Mark};
+use super::{Access, behind, create, snapshot};
 use crate::error::FeedError;
 
 /// How many instructions SQLite runs before it asks whether to go on: a fraction of a millisecond.
@@ -23,6 +25,9 @@ pub(super) struct Reader {
     path: PathBuf,
     pin: Pin,
     open: Option<Connection>,
+    /// The `-wal` that it has open.
+    wal: Option<FileId>,
+    mark: Option<Mark>,
     /// What is open, or was; its length is the greatest that was seen.
     last: Option<Look>,
     /// Whether the file must be verified as a whole before it is believed.
@@ -40,7 +45,16 @@ struct Seen {
 
 impl Reader {
     pub(super) fn new(path: PathBuf, pin: Pin) -> Self {
-        Self { path, pin, open: None, last: None, suspect: false, seen: Seen::default() }
+        Self {
+            path,
+            pin,
+            open: None,
+            wal: None,
+            mark: None,
+            last: None,
+            suspect: false,
+            seen: Seen::default(),
+        }
     }
 
     /// The fleet at the head. Binds the handle to this store.
@@ -130,15 +144,38 @@ impl Reader {
 
     /// One snapshot: which store it is, and the answer. Nothing is left open behind it, which would keep the WAL from being reset.
     fn within<T>(
-        &self,
+        &mut self,
         connection: &mut Connection,
         question: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<(StoreId, T), Fault> {
-        let transaction = connection.transaction()?;
-        let store = identity::read(&transaction, Role::Read)?;
-        self.pin.check(store)?;
-        let answer = question(&transaction)?;
-        Ok((store, answer))
+        let mut attempts = 0;
+        loop {
+            // Before the snapshot: what is acknowledged in between is no reason to refuse.
+            let bound = self.bound()?;
+            let transaction = connection.transaction()?;
+            let store = identity::read(&transaction, Access::Read)?;
+            self.pin.check(store)?;
+            attempts += 1;
+            match behind::must_reach(&transaction, &self.path, store, bound) {
+                // A writer may have made the mark, and appended, since we looked for it.
+                Err(_) if bound.is_none() && attempts < 3 => {}
+                Err(fault) => return Err(fault),
+                Ok(()) => return Ok((store, question(&transaction)?)),
+            }
+        }
+    }
+
+    /// What the mark says now; none if there is no mark.
+    fn bound(&mut self) -> Result<Option<Bound>, FeedError> {
+        if let Some(mark) = &self.mark
+            && !mark.is_in_place()?
+        {
+            self.mark = None;
+        }
+        if self.mark.is_none() {
+            self.mark = Mark::open(&self.path, Access::Read)?;
+        }
+        self.mark.as_ref().map(Mark::read).transpose()
     }
 
     /// Compares what the path leads to with what is open.
@@ -147,6 +184,7 @@ impl Reader {
         let now = file::look(&self.path)?.ok_or_else(|| self.missing())?;
         if now.id != last.id {
             self.open = None;
+            self.wal = None;
             self.last = None;
             self.suspect = true;
         } else if now.length < last.length {
@@ -154,6 +192,15 @@ impl Reader {
             self.suspect = true;
             let (path, was, is) = (self.path.display(), last.length, now.length);
             return Err(FeedError::Corrupt(format!("{path} was cut short from {was} to {is} bytes")));
+        } else if self.wal.is_some() && self.wal_now()? != self.wal {
+            // What it reads from the `-wal` that it has open, nobody else sees. If the `-wal` is gone, nothing is believed until there
+            // is one again: SQLite would make an empty one.
+            self.open = None;
+            self.suspect = true;
+            if self.wal_now()?.is_none() {
+                let wal = sibling(&self.path, "-wal");
+                return Err(FeedError::Unreachable(format!("the file {} is gone", wal.display())));
+            }
         } else {
             if let Some(open) = self.open.as_ref().filter(|_| now.modified != last.modified) {
                 // A checkpoint, or somebody has copied another file over it: believe the file, not what is remembered of it.
@@ -165,18 +212,24 @@ impl Reader {
     }
 
     fn reopen(&mut self) -> Result<Connection, FeedError> {
-        let opened = connection::open(&self.path, Role::Read)?;
-        let (connection, look) = opened.ok_or_else(|| self.missing())?;
-        self.last = Some(look);
-        Ok(connection)
+        let opened = connection::open(&self.path, Access::Read)?;
+        let opened = opened.ok_or_else(|| self.missing())?;
+        self.last = Some(opened.main);
+        self.wal = opened.wal;
+        Ok(opened.connection)
+    }
+
+    fn wal_now(&self) -> Result<Option<FileId>, FeedError> {
+        Ok(file::look(&sibling(&self.path, "-wal"))?.map(|look| look.id))
     }
 
     fn missing(&self) -> FeedError {
         let path = self.path.display();
-        match self.pin.store() {
-            None => FeedError::NotInitialised(format!("there is no file {path}")),
-            Some(_) => FeedError::Unreachable(format!("the file {path} is gone")),
+        if self.pin.store().is_some() {
+            return FeedError::Unreachable(format!("the file {path} is gone"));
         }
+        let none_yet = || FeedError::NotInitialised(format!("there is no file {path}"));
+        create::must_be_new(&self.path).err().unwrap_or_else(none_yet)
     }
 }
 
@@ -197,7 +250,7 @@ mod tests {
             move |connection: &Connection| Ok(connection.query_row(sql, [], |row| row.get::<_, i64>(0))?)
         };
         let given_up = reader.ask_within(Duration::from_millis(50), count(endless));
-        assert_eq!(given_up, Err(FeedError::Unreachable("the question took too long".to_owned())));
+        assert_eq!(given_up, Err(FeedError::Unreachable("the query timed out".to_owned())));
         let answer = reader.ask_within(Duration::from_secs(5), count("SELECT count(*) FROM commits"));
         assert_eq!(answer, Ok(0));
     }

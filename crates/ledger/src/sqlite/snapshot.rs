@@ -1,10 +1,12 @@
 //! Following: the fleet at the head, and the commits after a position. Everything here runs inside a transaction that the caller
 //! has opened, so that what is checked is what is read.
 
-use fleet::{Change, Commit, GUARD_WINDOW, Hash, KINDS, Loader, Position, Revision, State, Tally, Timestamp};
+use fleet::{
+    Change, Commit, GUARD_WINDOW, Hash, Header, Key, Loader, Position, Revision, State, Tally, Timestamp,
+};
 use rusqlite::Connection;
 
-use super::columns::{self, COMMIT, Line, number, size};
+use super::columns::{self, CHANGE, COMMIT, ENTRY, Line, number, size};
 use super::fault::Fault;
 use crate::chain;
 use crate::feed::Budget;
@@ -37,9 +39,9 @@ pub(super) fn read(connection: &Connection, after: Position, budget: Budget) -> 
     let mut commits: Vec<Commit> = Vec::new();
     let mut bytes = 0;
     while let Some(row) = rows.next()? {
-        let line = columns::commit(row)?;
-        let expected = commits.last().map_or(after.revision, |last| last.at.revision).next();
-        if line.commit.at.revision != expected {
+        let line = columns::header(row)?;
+        let expected = commits.last().map_or(after.revision, |last| last.header.at.revision).next();
+        if line.header.at.revision != expected {
             return Err(Fault::corrupt(format!("there is no commit at revision {expected}")));
         }
         bytes += line.bytes;
@@ -53,78 +55,87 @@ pub(super) fn read(connection: &Connection, after: Position, budget: Budget) -> 
 
 /// A commit with its changes.
 fn whole(connection: &Connection, line: Line) -> Result<Commit, Fault> {
-    let mut commit = line.commit;
-    commit.changes = changes(connection, commit.at.revision, 0, line.changes)?;
-    Ok(commit)
+    let header = line.header;
+    let changes = changes(connection, header.at.revision, header.changes.count as usize)?;
+    Ok(Commit { header, changes })
 }
 
-/// A part of what a commit changed.
-pub(super) fn changes(
-    connection: &Connection,
-    revision: Revision,
-    from: usize,
-    limit: usize,
-) -> Result<Vec<Change>, Fault> {
-    let mut statement = connection.prepare_cached(
-        "SELECT kind, id, body, digest FROM changes WHERE revision = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
-    )?;
-    let mut rows = statement.query([number(revision.0), size(from), size(limit)])?;
+/// What a commit changed.
+fn changes(connection: &Connection, revision: Revision, limit: usize) -> Result<Vec<Change>, Fault> {
+    let mut statement = connection
+        .prepare_cached(&format!("SELECT {CHANGE} FROM changes WHERE revision = ?1 ORDER BY seq LIMIT ?2"))?;
+    let mut rows = statement.query([number(revision.0), size(limit)])?;
     let mut changes = Vec::new();
     while let Some(row) = rows.next()? {
-        changes.push(columns::change(row)?);
+        changes.push(columns::change(row, 0)?);
     }
     Ok(changes)
 }
 
-/// The fleet at the head, verified: the head's commit is what its hash says, and the documents are what that commit says.
+/// The fleet at the head, verified: the head's header is what its hash says, and the entries are what that header says.
 pub(super) fn load(connection: &Connection) -> Result<State, Fault> {
-    let mut loader = Loader::new(kinds(connection)?)?;
+    load_entries(connection).map_err(|fault| match fault {
+        Fault::Store(error) => {
+            let version_at = |revision| Some(header_at(connection, revision).ok()??.origin.version);
+            error.written_by(version_at).into()
+        }
+        fault @ Fault::Sql(_) => fault,
+    })
+}
+
+fn load_entries(connection: &Connection) -> Result<State, Fault> {
+    let mut loader = Loader::new(entries(connection, Key::KINDS)?)?;
     let mut statement =
-        connection.prepare(&format!("SELECT {DOCUMENT} FROM documents WHERE kind <> ?1 ORDER BY rowid"))?;
-    let mut rows = statement.query([KINDS])?;
+        connection.prepare(&format!("SELECT {ENTRY} FROM entries WHERE space <> ?1 ORDER BY rowid"))?;
+    let mut rows = statement.query([Key::KINDS])?;
     while let Some(row) = rows.next()? {
-        loader.push(columns::document(row)?)?;
+        loader.push(columns::entry(row)?)?;
     }
     let Some(head) = last(connection)? else {
         return if loader.digest() == State::empty().digest() {
             Ok(State::empty())
         } else {
-            Err(Fault::corrupt("there are documents, but no commit"))
+            Err(Fault::corrupt("there are entries, but no commit"))
         };
     };
-    chain::is_itself(&head)?;
-    Ok(loader.finish(head.at, head.origin.time, head.state, recent(connection, head.origin.time)?)?)
+    chain::header_is_itself(&head)?;
+    Ok(loader.finish(&head, recent(connection, head.origin.time)?)?)
 }
 
-const DOCUMENT: &str = "kind, id, body, revision, uid";
-
-fn kinds(connection: &Connection) -> Result<Vec<fleet::Row>, Fault> {
-    let mut statement = connection.prepare(&format!("SELECT {DOCUMENT} FROM documents WHERE kind = ?1"))?;
-    let mut rows = statement.query([KINDS])?;
-    let mut kinds = Vec::new();
+fn entries(connection: &Connection, space: &str) -> Result<Vec<fleet::Row>, Fault> {
+    let mut statement = connection.prepare(&format!("SELECT {ENTRY} FROM entries WHERE space = ?1"))?;
+    let mut rows = statement.query([space])?;
+    let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
-        kinds.push(columns::document(row)?);
+        entries.push(columns::entry(row)?);
     }
-    Ok(kinds)
+    Ok(entries)
 }
 
-fn last(connection: &Connection) -> Result<Option<Commit>, Fault> {
+/// The header of the last commit.
+pub(super) fn last(connection: &Connection) -> Result<Option<Header>, Fault> {
     let sql = format!("SELECT {COMMIT} FROM commits ORDER BY revision DESC LIMIT 1");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let line = rows.next()?.map(columns::commit).transpose()?;
-    line.map(|line| whole(connection, line)).transpose()
+    Ok(rows.next()?.map(columns::header).transpose()?.map(|line| line.header))
 }
 
-/// What the guard still counts.
+fn header_at(connection: &Connection, revision: Revision) -> Result<Option<Header>, Fault> {
+    let mut statement = connection.prepare(&format!("SELECT {COMMIT} FROM commits WHERE revision = ?1"))?;
+    let mut rows = statement.query([number(revision.0)])?;
+    Ok(rows.next()?.map(columns::header).transpose()?.map(|line| line.header))
+}
+
+/// What the guard still counts. Somebody who edits an older commit must not get its budget back.
 fn recent(connection: &Connection, now: Timestamp) -> Result<Vec<(Timestamp, Tally)>, Fault> {
-    let mut statement = connection.prepare(
-        "SELECT time, decommissions, each, ordinary, confirmed FROM commits WHERE time > ?1 ORDER BY revision",
-    )?;
+    let sql = format!("SELECT {COMMIT} FROM commits WHERE time > ?1 ORDER BY revision");
+    let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([now.0.saturating_sub(GUARD_WINDOW)])?;
     let mut recent = Vec::new();
     while let Some(row) = rows.next()? {
-        recent.push((Timestamp(row.get(0)?), columns::tally(row, 1)?));
+        let header = columns::header(row)?.header;
+        chain::header_is_itself(&header)?;
+        recent.push((header.origin.time, header.removals));
     }
     Ok(recent)
 }

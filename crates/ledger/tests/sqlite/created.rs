@@ -12,13 +12,13 @@ fn a_new_store_comes_with_its_directory_and_leaves_nothing_else_behind() {
     let place = Place::new();
     let path = place.path("a/b/store.db");
     let store = Sqlite::open(&path, Access::Write).expect("a store");
-    assert_eq!(store.store_id().expect("an id").len(), 32);
+    assert_eq!(store.store_id.as_ref().expect("an id").len(), 32);
     let mut names: Vec<_> = std::fs::read_dir(place.path("a/b"))
         .expect("made")
         .map(|entry| entry.expect("one").file_name())
         .collect();
     names.sort();
-    assert_eq!(names, ["store.db", "store.db-shm", "store.db-wal"]);
+    assert_eq!(names, ["store.db", "store.db-mark", "store.db-shm", "store.db-wal"]);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn processes_that_start_at_once_make_one_store() {
         let ids: Vec<String> = all.iter().map(Other::says).collect();
         assert!(ids[0].starts_with("Ok("), "{ids:?}");
         assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
-        assert_eq!(place.files(), ["store.db", "store.db-shm", "store.db-wal"]);
+        assert_eq!(place.files(), ["store.db", "store.db-mark", "store.db-shm", "store.db-wal"]);
     }
 }
 
@@ -54,17 +54,20 @@ fn a_place_where_nothing_can_be_made_is_unreachable() {
 /// It became a new store, and was filled from the seed: clusters would have lost what was assigned since.
 #[test]
 fn a_store_whose_file_was_lost_is_not_made_anew_beside_what_is_left_of_it() {
-    for lost in [&["store.db"][..], &["store.db", "store.db-shm"], &["store.db", "store.db-wal"]] {
+    let (mark, shm, wal) = ("store.db-mark", "store.db-shm", "store.db-wal");
+    for also in [&[][..], &[mark], &[shm], &[wal], &[mark, shm], &[mark, wal], &[shm, wal]] {
         let place = Place::new();
         drop(place.writer());
-        for name in lost {
+        place.remove("store.db");
+        for name in also {
             place.remove(name);
         }
         let left = place.files();
-        let Err(FeedError::Corrupt(why)) = Sqlite::open(&place.store(), Access::Write) else {
-            panic!("it was made without {lost:?}")
+        let Err(lost @ FeedError::Lost { .. }) = Sqlite::open(&place.store(), Access::Write) else {
+            panic!("it was made beside what is left without {also:?}")
         };
-        assert!(why.contains("there was a store here. Bring the file back from a backup"), "{why}");
+        let why = lost.to_string();
+        assert!(why.contains("there was a store here. Restore the file from a backup"), "{why}");
         assert_eq!(place.files(), left);
     }
 }

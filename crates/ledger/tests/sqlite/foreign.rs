@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use ledger::{Access, Feed, FeedError, Sqlite};
+use ledger::{Access, FeedError, Sqlite};
 
-use crate::fixture::run;
 use crate::place::Place;
 
 fn refused(place: &Place, what: &str) {
@@ -13,9 +12,7 @@ fn refused(place: &Place, what: &str) {
                   back from a backup";
     let expected = FeedError::Corrupt(format!("{} {what}. {advice}", place.store().display()));
     assert_eq!(Sqlite::open(&place.store(), Access::Write).err(), Some(expected.clone()));
-    run(async {
-        assert_eq!(place.reader().load().await, Err(expected));
-    });
+    assert_eq!(place.reader().load(), Err(expected));
     assert_eq!((std::fs::read(place.store()).expect("a file"), place.files()), before);
 }
 

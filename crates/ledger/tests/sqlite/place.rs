@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use ledger::{Access, Sqlite};
+use ledger::{Access, Follow, Opened, Sqlite};
 use tempfile::TempDir;
 
 pub(crate) struct Place(TempDir);
@@ -25,12 +26,13 @@ impl Place {
         self.directory().join(name)
     }
 
-    pub(crate) fn writer(&self) -> Sqlite {
+    pub(crate) fn writer(&self) -> Opened {
         Sqlite::open(&self.store(), Access::Write).expect("it opens")
     }
 
-    pub(crate) fn reader(&self) -> Sqlite {
-        Sqlite::open(&self.store(), Access::Read).expect("it opens")
+    /// What a process that only reads follows the store with.
+    pub(crate) fn reader(&self) -> Arc<dyn Follow> {
+        Sqlite::open(&self.store(), Access::Read).expect("it opens").follow
     }
 
     /// The names of all files, sorted.
@@ -43,10 +45,11 @@ impl Place {
         names
     }
 
-    /// Copies a store, as it is on disk.
+    /// Copies a store with its `-wal` and its mark, as it is on disk.
     pub(crate) fn copy(&self, from: &str, to: &str) {
-        self.copy_file(from, to);
-        self.copy_file(&format!("{from}-wal"), &format!("{to}-wal"));
+        for suffix in ["", "-wal", "-mark"] {
+            self.copy_file(&format!("{from}{suffix}"), &format!("{to}{suffix}"));
+        }
     }
 
     /// Copies one file, over what may be there. By another process: closing a file here would drop this process's locks on it.
@@ -55,7 +58,7 @@ impl Place {
         assert!(copied.success());
     }
 
-    /// Puts a copy in the store's place, with its own `-wal`.
+    /// Puts a copy in the store's place, with its own `-wal`. The mark stays.
     pub(crate) fn replace_with(&self, copy: &str) {
         self.rename(copy, "store.db");
         self.rename(&format!("{copy}-wal"), "store.db-wal");
@@ -70,9 +73,13 @@ impl Place {
         std::fs::remove_file(self.path(name)).expect("removed");
     }
 
-    /// Cuts the file, as another process would.
+    /// Cuts the database, as another process would.
     pub(crate) fn truncate(&self, length: u64) {
-        let cut = Command::new("truncate").arg(format!("--size={length}")).arg(self.store()).status();
+        self.truncate_file("store.db", length);
+    }
+
+    pub(crate) fn truncate_file(&self, name: &str, length: u64) {
+        let cut = Command::new("truncate").arg(format!("--size={length}")).arg(self.path(name)).status();
         assert!(cut.expect("truncate runs").success());
     }
 

@@ -9,10 +9,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use ledger::{Access, Feed, Ledger, Sqlite};
+use ledger::{Access, AppendError, Sqlite};
 use tempfile::TempDir;
 
-use crate::fixture::{Fleet, run};
+use ledger_conformance::fixture::{ALL, Fleet, Writing};
 
 /// What a child may do.
 #[derive(Clone, Copy)]
@@ -106,8 +106,12 @@ fn readable_binary() -> Arc<TempDir> {
         let directory = tempfile::tempdir().expect("a directory");
         let open = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(directory.path(), open.clone()).expect("permitted");
-        std::fs::copy(std::env::current_exe().expect("this binary"), directory.path().join(BINARY))
-            .expect("copied");
+        // By another process: a child that another test forks meanwhile would have the copy open for writing, and it could not be run.
+        let copied = Command::new("cp")
+            .arg(std::env::current_exe().expect("this binary"))
+            .arg(directory.path().join(BINARY))
+            .status();
+        assert!(copied.expect("cp runs").success());
         std::fs::set_permissions(directory.path().join(BINARY), open).expect("permitted");
         let directory = Arc::new(directory);
         *copy = Arc::downgrade(&directory);
@@ -128,35 +132,52 @@ fn another_process_does_its_task() {
     }
     let store = PathBuf::from(store);
     match task.as_str() {
-        "load" => run(load(store)),
+        "load" => load(&store),
         "open" => {
-            let opened = Sqlite::open(&store, Access::Write).map(|store| store.store_id().expect("an id"));
+            let opened = Sqlite::open(&store, Access::Write).map(|store| store.store_id.expect("an id"));
             println!("\nsays {opened:?}");
         }
-        "write" => run(write(store)),
+        "write" => write(&store),
         other => panic!("no task {other}"),
     }
 }
 
-async fn load(store: PathBuf) {
-    let reader = Sqlite::open(&store, Access::Read).expect("a handle");
-    match reader.load().await {
+fn load(store: &Path) {
+    let reader = Sqlite::open(store, Access::Read).expect("it opens").follow;
+    match reader.load() {
         Ok(state) => println!("\nsays loaded {}", state.head().revision),
         Err(error) => println!("\nsays {error}"),
     }
 }
 
-async fn write(store: PathBuf) {
-    let writer = Sqlite::open(&store, Access::Write).expect("a store");
-    let mut fleet = Fleet::at(writer.load().await.expect("a fleet"));
+fn write(store: &Path) {
+    let mut writer = Sqlite::open(store, Access::Write).expect("a store");
+    let mut fleet = Fleet::at(writer.follow.load().expect("a fleet"));
     let until = std::time::Instant::now() + Duration::from_mins(1);
-    for n in 0.. {
-        let at = fleet.state.head();
-        let commit = if n == 0 { fleet.define_kinds() } else { fleet.namespace(&format!("n{n}")) };
-        writer.append(at, vec![commit]).await.expect("appended");
-        println!("\nsays {}", fleet.state.head().revision);
-        if std::time::Instant::now() > until {
-            return;
+    while std::time::Instant::now() < until {
+        let before = fleet.clone();
+        match writer.append(before.state.head(), &[next(&mut fleet)]) {
+            Ok(()) => {}
+            Err(AppendError::Conflict) => {
+                let mut held = writer.hold().expect("the lock");
+                let missed = held.read(before.state.head(), ALL).expect("commits");
+                let caught_up = missed
+                    .iter()
+                    .fold(before.state, |state, commit| state.replay(commit).expect("it follows"));
+                fleet = Fleet::at(caught_up);
+                let at = fleet.state.head();
+                held.append(at, &[next(&mut fleet)]).expect("appended");
+            }
+            Err(other) => panic!("{other}"),
         }
+        println!("\nsays {}", fleet.state.head().revision);
+    }
+}
+
+/// The kinds first, then a namespace for each revision.
+fn next(fleet: &mut Fleet) -> fleet::Commit {
+    match fleet.state.head().revision.0 {
+        0 => fleet.define_kinds(),
+        revision => fleet.namespace(&format!("n{revision}")),
     }
 }

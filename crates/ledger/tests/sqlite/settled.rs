@@ -1,101 +1,96 @@
 //! A reader and its writer, one coming or going while the other stays.
 
-use fleet::State;
-use ledger::{Access, Feed, FeedError, Sqlite};
+use std::time::{Duration, Instant};
 
-use crate::fixture::{ALL, filled, grow, run};
+use fleet::State;
+use ledger::{Access, FeedError, Sqlite};
+
 use crate::place::Place;
+use ledger_conformance::fixture::{ALL, filled, grow};
 
 #[test]
 fn a_reader_starts_while_no_writer_runs() {
-    run(async {
-        let place = Place::new();
-        let fleet = filled(&place.writer(), &["a"]).await;
-        assert_eq!(place.reader().load().await, Ok(fleet.state));
-    });
+    let place = Place::new();
+    let fleet = filled(&mut place.writer(), &["a"]);
+    assert_eq!(place.reader().load(), Ok(fleet.state));
 }
 
 #[test]
 fn a_reader_goes_on_while_writers_come_and_go() {
-    run(async {
-        let place = Place::new();
-        let mut fleet = filled(&place.writer(), &["a"]).await;
-        let reader = place.reader();
-        let mut state = reader.load().await.expect("a fleet");
-        for n in 0..5 {
-            grow(&place.writer(), &mut fleet, &format!("n{n}")).await;
-            for commit in reader.read(state.head(), ALL).await.expect("commits") {
-                state = state.replay(&commit).expect("it follows");
-            }
-            assert_eq!(state, fleet.state);
+    let place = Place::new();
+    let mut fleet = filled(&mut place.writer(), &["a"]);
+    let reader = place.reader();
+    let mut state = reader.load().expect("a fleet");
+    for n in 0..5 {
+        grow(&mut place.writer(), &mut fleet, &format!("n{n}"));
+        for commit in reader.read(state.head(), ALL).expect("commits") {
+            state = state.replay(&commit).expect("it follows");
         }
-    });
+        assert_eq!(state, fleet.state);
+    }
 }
 
 #[test]
 fn a_reader_goes_on_after_a_checkpoint_has_moved_the_wal_into_the_file() {
-    run(async {
-        let place = Place::new();
-        let writer = place.writer();
-        let mut fleet = filled(&writer, &["a"]).await;
-        let reader = place.reader();
-        reader.load().await.expect("a fleet");
-        for n in 0..5 {
-            crate::place::checkpoint(&place.store());
-            let before = fleet.state.head();
-            assert_eq!(reader.read(before, ALL).await, Ok(vec![]));
-            grow(&writer, &mut fleet, &format!("n{n}")).await;
-            assert_eq!(reader.read(before, ALL).await.expect("commits").len(), 1);
-        }
-        assert_eq!(reader.load().await, Ok(fleet.state));
-    });
+    let place = Place::new();
+    let mut writer = place.writer();
+    let mut fleet = filled(&mut writer, &["a"]);
+    let reader = place.reader();
+    reader.load().expect("a fleet");
+    for n in 0..5 {
+        crate::place::checkpoint(&place.store());
+        let before = fleet.state.head();
+        assert_eq!(reader.read(before, ALL), Ok(vec![]));
+        grow(&mut writer, &mut fleet, &format!("n{n}"));
+        assert_eq!(reader.read(before, ALL).expect("commits").len(), 1);
+    }
+    assert_eq!(reader.load(), Ok(fleet.state));
 }
 
 #[test]
 fn a_reader_creates_nothing_even_in_a_directory_that_is_not_there() {
-    run(async {
-        let place = Place::new();
-        let missing = place.path("not/there.db");
-        let reader = ledger::Sqlite::open(&missing, ledger::Access::Read).expect("a handle");
-        assert!(matches!(reader.load().await, Err(FeedError::NotInitialised(_))));
-        // It can be waited for.
-        let soon = tokio::time::timeout(std::time::Duration::from_millis(100), reader.changed()).await;
-        assert!(soon.is_err(), "nothing has changed");
-        assert_eq!(place.files(), [""; 0]);
-    });
+    let place = Place::new();
+    let missing = place.path("not/there.db");
+    let reader = Sqlite::open(&missing, Access::Read).expect("it opens").follow;
+    assert!(matches!(reader.load(), Err(FeedError::NotInitialised(_))));
+    // It can be waited for.
+    let began = Instant::now();
+    reader.changed(Duration::from_millis(100));
+    assert!(began.elapsed() >= Duration::from_millis(100), "nothing has changed");
+    assert_eq!(place.files(), [""; 0]);
 }
 
 #[test]
 fn a_waiting_reader_is_told_when_the_store_appears() {
-    run(async {
-        let place = Place::new();
-        let reader = place.reader();
-        assert!(matches!(reader.load().await, Err(FeedError::NotInitialised(_))));
-        let _writer = place.writer();
-        tokio::time::timeout(std::time::Duration::from_secs(5), reader.changed()).await.expect("in time");
-        assert_eq!(reader.load().await, Ok(State::empty()));
-    });
+    let place = Place::new();
+    let reader = place.reader();
+    assert!(matches!(reader.load(), Err(FeedError::NotInitialised(_))));
+    let _writer = place.writer();
+    let began = Instant::now();
+    reader.changed(Duration::from_secs(20));
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert_eq!(reader.load(), Ok(State::empty()));
 }
 
 /// A copy of it alone would otherwise be taken for a new store, and be filled from a seed.
 #[test]
-fn the_file_without_its_wal_is_no_new_store_and_is_whole_after_a_clean_stop() {
-    run(async {
-        let place = Place::new();
-        let writer = place.writer();
-        let mut fleet = filled(&writer, &["a"]).await;
-        place.copy_file("store.db", "copy.db");
-        let copy = Sqlite::open(&place.path("copy.db"), Access::Read).expect("a store");
-        assert_eq!(
-            copy.load().await.expect("it loads").head().revision.0,
-            1,
-            "at least the first commit is in it"
-        );
-
-        grow(&writer, &mut fleet, "b").await;
-        drop(writer);
-        place.copy_file("store.db", "later.db");
-        let later = Sqlite::open(&place.path("later.db"), Access::Read).expect("a store");
-        assert_eq!(later.load().await.expect("it loads").head(), fleet.state.head());
-    });
+fn the_database_alone_is_refused_and_is_whole_after_a_clean_stop() {
+    let place = Place::new();
+    let mut writer = place.writer();
+    let mut fleet = filled(&mut writer, &["a"]);
+    place.copy_file("store.db", "copy.db");
+    let copy = place.path("copy.db");
+    for access in [Access::Read, Access::Write] {
+        let Err(FeedError::Behind(why)) = Sqlite::open(&copy, access).and_then(|store| store.follow.load())
+        else {
+            panic!("it was opened")
+        };
+        assert!(why.contains("holds revision 1") && why.contains("copy.db-mark is missing"), "{why}");
+    }
+    grow(&mut writer, &mut fleet, "b");
+    drop(writer);
+    assert_eq!(std::fs::metadata(place.path("store.db-wal")).expect("a file").len(), 0);
+    place.copy_file("store.db", "later.db");
+    let later = Sqlite::inspect(&place.path("later.db")).expect("it is whole");
+    assert_eq!(later.position(), fleet.state.head());
 }

@@ -3,9 +3,9 @@
 
 use std::os::unix::fs::{PermissionsExt, chown};
 
-use crate::fixture::{filled, grow, run};
 use crate::place::Place;
 use crate::process::{NOBODY, Other, Task};
+use ledger_conformance::fixture::{Fleet, filled, grow};
 
 fn shared() -> Place {
     let place = Place::new();
@@ -24,50 +24,40 @@ fn load(place: &Place) -> String {
 
 #[test]
 fn a_reader_of_another_user_reads_while_the_writer_runs() {
-    run(async {
-        let place = shared();
-        let writer = place.writer();
-        let mut fleet = filled(&writer, &["a"]).await;
-        assert_eq!(load(&place), "loaded 2");
-        grow(&writer, &mut fleet, "b").await;
-        assert_eq!(load(&place), "loaded 3");
-    });
+    let place = shared();
+    let mut writer = place.writer();
+    let mut fleet = filled(&mut writer, &["a"]);
+    assert_eq!(load(&place), "loaded 2");
+    grow(&mut writer, &mut fleet, "b");
+    assert_eq!(load(&place), "loaded 3");
 }
 
 #[test]
 fn a_reader_of_another_user_starts_after_the_writer_has_closed_cleanly() {
-    run(async {
-        let place = shared();
-        filled(&place.writer(), &["a"]).await;
-        assert_eq!(
-            place.files(),
-            ["store.db", "store.db-shm", "store.db-wal"],
-            "a close keeps what readers need"
-        );
-        // Not even the directory has to be writable then.
-        permit(&place, 0o2750);
-        assert_eq!(load(&place), "loaded 2");
-        assert_eq!(load(&place), "loaded 2", "nor does a reader's own close take it away");
-        grow(&place.writer(), &mut crate::fixture::Fleet::at(state(&place).await), "b").await;
-        assert_eq!(load(&place), "loaded 3");
-    });
-}
-
-async fn state(place: &Place) -> fleet::State {
-    ledger::Feed::load(&place.reader()).await.expect("a fleet")
+    let place = shared();
+    filled(&mut place.writer(), &["a"]);
+    assert_eq!(
+        place.files(),
+        ["store.db", "store.db-mark", "store.db-shm", "store.db-wal"],
+        "a close keeps what readers need"
+    );
+    // Not even the directory has to be writable then.
+    permit(&place, 0o2750);
+    assert_eq!(load(&place), "loaded 2");
+    assert_eq!(load(&place), "loaded 2", "nor does a reader's own close take it away");
+    grow(&mut place.writer(), &mut Fleet::at(place.reader().load().expect("a fleet")), "b");
+    assert_eq!(load(&place), "loaded 3");
 }
 
 #[test]
 fn a_reader_of_another_user_starts_from_a_store_that_came_without_its_wal() {
-    run(async {
-        let place = shared();
-        filled(&place.writer(), &["a"]).await;
-        crate::place::checkpoint(&place.store());
-        for name in ["store.db-wal", "store.db-shm"] {
-            let _ = std::fs::remove_file(place.path(name));
-        }
-        assert_eq!(load(&place), "loaded 2");
-    });
+    let place = shared();
+    filled(&mut place.writer(), &["a"]);
+    crate::place::checkpoint(&place.store());
+    for name in ["store.db-wal", "store.db-shm"] {
+        let _ = std::fs::remove_file(place.path(name));
+    }
+    assert_eq!(load(&place), "loaded 2");
 }
 
 #[test]
@@ -86,12 +76,10 @@ fn a_reader_of_another_user_starts_after_the_writer_was_killed() {
 
 #[test]
 fn a_reader_without_the_permissions_is_told_which() {
-    run(async {
-        let place = shared();
-        filled(&place.writer(), &["a"]).await;
-        std::fs::set_permissions(place.store(), std::fs::Permissions::from_mode(0o640)).expect("permitted");
-        let said = load(&place);
-        let advice = "must be allowed to read and write the file, its `-wal` and its `-shm`";
-        assert!(said.starts_with("the store cannot be reached") && said.contains(advice), "{said}");
-    });
+    let place = shared();
+    filled(&mut place.writer(), &["a"]);
+    std::fs::set_permissions(place.store(), std::fs::Permissions::from_mode(0o640)).expect("permitted");
+    let said = load(&place);
+    let advice = "must be allowed to read and write the file, its `-wal` and its `-shm`";
+    assert!(said.starts_with("the store cannot be reached") && said.contains(advice), "{said}");
 }

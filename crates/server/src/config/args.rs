@@ -1,6 +1,6 @@
 //! The command line. Every value is taken as text, so that all wrong ones can be reported at once; see [`super::Config`].
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
 /// Says to each Kubernetes cluster of a fleet what it should run.
 ///
@@ -9,16 +9,19 @@ use clap::Parser;
 #[derive(Parser, Default)]
 #[command(name = "flux-resourceset", version)]
 pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// `read-only` answers polls; `crud` also has the REST API and writes to the store
     #[arg(long, env = "API_MODE", value_name = "MODE")]
     pub api_mode: Option<String>,
 
     /// `sqlite`, or `memory` for trying things out: a new store at every start
-    #[arg(long, env = "STORE_BACKEND", value_name = "BACKEND")]
+    #[arg(long, env = "STORE_BACKEND", value_name = "BACKEND", global = true)]
     pub store_backend: Option<String>,
 
     /// Where the store is [default: `sqlite://data/flux-resourceset.db`]
-    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true, global = true)]
     pub database_url: Option<String>,
 
     /// The token that clusters poll with, or `off`
@@ -88,4 +91,19 @@ pub struct Args {
     /// Not in this version
     #[arg(long, env = "TLS_CLIENT_CA_FILE", value_name = "FILE", hide = true)]
     pub tls_client_ca_file: Option<String>,
+}
+
+/// What else the program does, instead of serving.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Accept a store that was refused because it may have gone back
+    ///
+    /// Each store has a head mark beside it, which says how far it was written. A store that ends before its mark is refused: a part of it
+    /// was lost, or an older backup was put in its place. Stop all processes that use the store, then run this without `--expect`: it says
+    /// what the store holds and what the mark says. With `--expect` the store becomes the one to go on with.
+    AcceptStore {
+        /// Where the store ends, as this command prints it without `--expect`
+        #[arg(long, value_name = "REVISION:HASH")]
+        expect: Option<String>,
+    },
 }

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use args::Args;
+pub use args::{Args, Command};
 use fleet::Policy;
 
-use crate::identity::{Credential, Identity, Role};
+use crate::identity::{ConfiguredTokens, Identity, Role, Token};
 
 /// What this process does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +92,15 @@ impl std::error::Error for BadConfig {}
 
 /// Settings of which the name is known, and which do nothing yet.
 const LATER: &str = "is not in this version yet: unset it";
+
+impl Store {
+    /// Reads where the fleet is kept, and nothing else.
+    pub fn from_args(args: &Args) -> Result<Self, BadConfig> {
+        let mut problems = Vec::new();
+        let store = store(args, &mut problems);
+        if problems.is_empty() { Ok(store) } else { Err(BadConfig(problems)) }
+    }
+}
 
 impl Config {
     /// Reads all of it, or says everything that is wrong.
@@ -212,31 +221,31 @@ fn store(args: &Args, problems: &mut Vec<String>) -> Store {
 }
 
 fn identity(args: &Args, mode: Mode, problems: &mut Vec<String>) -> Identity {
-    let reader = set(args.auth_token.as_deref());
-    let writer = set(args.crud_auth_token.as_deref());
+    let poller = set(args.auth_token.as_deref());
+    let admin = set(args.crud_auth_token.as_deref());
     let mut fixed = Vec::new();
     let mut files = Vec::new();
     for (name, role, token, file) in [
-        ("AUTH_TOKEN", Role::FleetReader, reader, set(args.auth_token_file.as_deref())),
-        ("CRUD_AUTH_TOKEN", Role::Admin, writer, set(args.crud_auth_token_file.as_deref())),
+        ("AUTH_TOKEN", Role::Poller, poller, set(args.auth_token_file.as_deref())),
+        ("CRUD_AUTH_TOKEN", Role::Admin, admin, set(args.crud_auth_token_file.as_deref())),
     ] {
         match (token, file) {
             (Some(_), Some(_)) => {
                 problems.push(format!("{name} and {name}_FILE are both set; set one of them"))
             }
-            (Some("off"), None) if role == Role::FleetReader => {}
+            (Some("off"), None) if role == Role::Poller => {}
             (Some("off"), None) => problems.push(format!(
                 "{name} is `off`; only AUTH_TOKEN can be switched off: a `crud` process without a token of its own could not be used"
             )),
-            (Some(token), None) => match Credential::new(role.as_str(), role, token) {
-                Ok(credential) => fixed.push(credential),
+            (Some(token), None) => match Token::new(None, role, token) {
+                Ok(token) => fixed.push(token),
                 Err(problem) => problems.push(format!("{name} {problem}")),
             },
             (None, Some(file)) => files.push((PathBuf::from(file), role)),
             (None, None) if role == Role::Admin && mode == Mode::ReadOnly => {}
             (None, None) => problems.push(format!(
                 "{name} is not set: set it, or {name}_FILE, to a secret of your own{}",
-                if role == Role::FleetReader {
+                if role == Role::Poller {
                     ", or AUTH_TOKEN=off to let nobody poll with a token"
                 } else {
                     ""
@@ -244,13 +253,11 @@ fn identity(args: &Args, mode: Mode, problems: &mut Vec<String>) -> Identity {
             )),
         }
     }
-    match Identity::new(fixed, files) {
-        Ok(identity) => identity,
-        Err(found) => {
-            problems.extend(found);
-            Identity::nobody()
-        }
-    }
+    let tokens = ConfiguredTokens::new(fixed, files).unwrap_or_else(|found| {
+        problems.extend(found);
+        ConfiguredTokens::default()
+    });
+    Identity::new(tokens)
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub(super) fn staleness(text: &str) -> Result<Option<Duration>, String> {
     };
     let duration = number.checked_mul(millis).map(Duration::from_millis).ok_or_else(wrong)?;
     if duration < Duration::from_secs(2) {
-        return Err(format!("is `{text}`; the store is asked once a second, so it must be at least `2s`"));
+        return Err(format!("is `{text}`; it must be at least `2s`"));
     }
     Ok(Some(duration))
 }

@@ -1,96 +1,101 @@
-//! Who is asking, and what they may do. Denied unless allowed: every route says which [`Access`] it needs, and [`Role::may`] is the
-//! only place that decides.
+//! Who is asking, and what they may do.
+//!
+//! A request goes through two questions. *Who is it?* is answered by the authenticators, in a fixed order: each is one file here and
+//! turns one sort of credential into a [`Principal`]. *May they?* is answered by [`authorise`], the only place that decides, once it is
+//! known what the request is about. Nothing here knows routes or documents.
 
+mod actor;
+mod authorise;
+mod credentials;
 mod tokens;
 
-use std::sync::Arc;
+use http::HeaderMap;
 
-use http::HeaderValue;
+pub use actor::Actor;
+pub use authorise::{Action, Forbidden, Target, authorise};
+pub use credentials::Credentials;
+pub use tokens::{ConfiguredTokens, Token};
 
-pub use tokens::{Credential, Identity};
-
-/// What a credential stands for.
+/// What a principal may do, as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Polls, for any cluster.
-    FleetReader,
-    /// Everything.
+    /// Polls for any cluster, and reads the list of clusters as Flux gets it.
+    Poller,
+    /// May do everything.
     Admin,
 }
 
 impl Role {
-    /// Its name, which is also the name of a credential that has no other.
+    /// As `/whoami` and messages spell it.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::FleetReader => "fleet-reader",
+            Self::Poller => "poller",
             Self::Admin => api::ADMIN,
         }
     }
-
-    /// Whether it may use a route.
-    pub fn may(self, access: Access) -> bool {
-        match (self, access) {
-            (_, Access::Open | Access::Whoami | Access::Inputs | Access::ClusterList) | (Self::Admin, _) => {
-                true
-            }
-            (Self::FleetReader, Access::Read | Access::Write) => false,
-        }
-    }
 }
 
-/// What a route gives to whom it lets in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
-    /// Nothing that needs a credential.
-    Open,
-    /// Who they are.
-    Whoami,
-    /// The inputs of one cluster.
-    Inputs,
-    /// The list of all clusters, as Flux gets it.
-    ClusterList,
-    /// Documents, kinds and the audit log.
-    Read,
-    /// Changes.
-    Write,
-}
-
-/// Somebody whose credential was right.
+/// Somebody whose credential is valid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Principal {
-    /// The actor in the audit log.
-    pub name: Arc<str>,
+    /// Who it is, for the audit log.
+    pub actor: Actor,
     /// What they may do.
     pub role: Role,
 }
 
-/// Why somebody is not let in.
+/// Why a request has no principal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Denied {
-    /// There is no credential in the request.
+pub enum Unauthenticated {
+    /// The request has no credential.
     NoCredential,
-    /// There is one, in a form that is not understood.
+    /// The `Authorization` header is in no form that the service understands.
     Unreadable,
-    /// There are two.
+    /// There are two `Authorization` headers.
     Twice,
-    /// There is one, and it is nobody's.
+    /// No authenticator knows the credential.
     Unknown,
 }
 
-/// The token in an `Authorization` header: a bearer token, or the password of basic authentication.
-fn presented(header: &HeaderValue) -> Option<Vec<u8>> {
-    let text = header.to_str().ok()?;
-    let (scheme, rest) = text.split_once(' ')?;
-    let rest = rest.trim_matches(' ');
-    if scheme.eq_ignore_ascii_case("bearer") {
-        return Some(rest.as_bytes().to_vec());
+/// One sort of credential.
+pub trait Authenticator {
+    /// The principal of a request with these credentials. `None` if none of them is of this sort, or none is known: then the next
+    /// authenticator is asked. An error ends it: nobody else is asked.
+    fn authenticate(&self, credentials: &Credentials) -> Result<Option<Principal>, Unauthenticated>;
+}
+
+/// Everybody who has access.
+#[derive(Debug)]
+pub struct Identity {
+    tokens: ConfiguredTokens,
+}
+
+impl Identity {
+    /// Those who have a token of the configuration.
+    pub fn new(tokens: ConfiguredTokens) -> Self {
+        Self { tokens }
     }
-    if scheme.eq_ignore_ascii_case("basic") {
-        let decoded = data_encoding::BASE64.decode(rest.as_bytes()).ok()?;
-        let colon = decoded.iter().position(|byte| *byte == b':')?;
-        return Some(decoded[colon + 1..].to_vec());
+
+    /// The authenticators, in the order in which they are asked.
+    fn authenticators(&self) -> [&dyn Authenticator; 1] {
+        [&self.tokens]
     }
-    None
+
+    /// The principal of a request with these headers.
+    pub fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, Unauthenticated> {
+        let credentials = Credentials::of(headers)?;
+        for authenticator in self.authenticators() {
+            if let Some(principal) = authenticator.authenticate(&credentials)? {
+                return Ok(principal);
+            }
+        }
+        Err(if credentials.is_empty() { Unauthenticated::NoCredential } else { Unauthenticated::Unknown })
+    }
+
+    /// The tokens of the configuration, which are reloaded from their files.
+    pub fn tokens(&self) -> &ConfiguredTokens {
+        &self.tokens
+    }
 }
 
 #[cfg(test)]

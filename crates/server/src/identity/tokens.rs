@@ -1,81 +1,94 @@
-//! The tokens that come from the configuration. Only digests are kept; they are compared in constant time, and nothing here can be
-//! printed.
+//! The tokens of the configuration, from variables and files. Only digests are kept; they are compared in constant time, and nothing
+//! here can be printed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use http::HeaderValue;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::{Denied, Principal, Role, presented};
+use super::{Actor, Authenticator, Credentials, Principal, Role, Unauthenticated};
 
-/// A token, by its digest, and who it is.
+/// A token, by its digest, and who has it.
 #[derive(Clone)]
-pub struct Credential {
+pub struct Token {
     digest: [u8; 32],
     principal: Principal,
 }
 
-impl fmt::Debug for Credential {
+impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Credential({} as {})", self.principal.name, self.principal.role.as_str())
+        write!(f, "Token({} as {})", self.principal.actor, self.principal.role.as_str())
     }
 }
 
-impl Credential {
-    /// A token; what is wrong with it continues a sentence that begins with its name.
-    pub fn new(name: &str, role: Role, token: &str) -> Result<Self, &'static str> {
+impl Token {
+    /// A token; an error continues a sentence that begins with the name of its variable or with `a token`. Without a name, the actor
+    /// is called like the role.
+    pub fn new(name: Option<&str>, role: Role, token: &str) -> Result<Self, &'static str> {
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("must be visible ASCII characters without spaces: it is sent in a header");
         }
         if token.len() < SHORTEST {
             return Err("must have at least 8 characters, better 32: `openssl rand -hex 20` draws one");
         }
-        Ok(Self { digest: digest(token.as_bytes()), principal: Principal { name: name.into(), role } })
+        let actor = Actor::File(name.unwrap_or(role.as_str()).into());
+        Ok(Self { digest: digest(token.as_bytes()), principal: Principal { actor, role } })
     }
 }
 
-/// What is shorter is guessed, or is a word that means something else.
+/// Anything shorter can be guessed, or is a word that means something else.
 const SHORTEST: usize = 8;
 
 fn digest(token: &[u8]) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-/// Everybody who may come in.
-pub struct Identity {
-    fixed: Vec<Credential>,
+/// All tokens of the configuration.
+#[derive(Default)]
+pub struct ConfiguredTokens {
+    fixed: Vec<Token>,
     files: Mutex<Vec<TokenFile>>,
-    current: ArcSwap<Vec<Credential>>,
+    current: ArcSwap<Vec<Token>>,
 }
 
 /// A file with tokens, and what was last found in it.
 struct TokenFile {
     path: PathBuf,
     role: Role,
-    /// What is believed of it.
+    /// The text whose tokens are in force.
     text: String,
     /// What was there at the last look. Somebody may be writing it: half a token is a token too.
     seen: String,
 }
 
-impl fmt::Debug for Identity {
+impl fmt::Debug for ConfiguredTokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Identity({:?})", self.current.load())
+        write!(f, "ConfiguredTokens({:?})", self.current.load())
     }
 }
 
-impl Identity {
-    /// Nobody at all.
-    pub fn nobody() -> Self {
-        Self { fixed: Vec::new(), files: Mutex::default(), current: ArcSwap::default() }
+impl Authenticator for ConfiguredTokens {
+    fn authenticate(&self, credentials: &Credentials) -> Result<Option<Principal>, Unauthenticated> {
+        let Some(token) = &credentials.token else { return Ok(None) };
+        let digest = digest(token);
+        let all = self.current.load();
+        // Compares with each of them, whichever it is.
+        let mut found = None;
+        for token in all.iter() {
+            if bool::from(token.digest.ct_eq(&digest)) {
+                found = Some(&token.principal);
+            }
+        }
+        Ok(found.cloned())
     }
+}
 
-    /// Those with a fixed token, and those in files. Says everything that is wrong.
-    pub fn new(fixed: Vec<Credential>, files: Vec<(PathBuf, Role)>) -> Result<Self, Vec<String>> {
+impl ConfiguredTokens {
+    /// Fixed tokens, and those in files. Reports everything that is wrong.
+    pub fn new(fixed: Vec<Token>, files: Vec<(PathBuf, Role)>) -> Result<Self, Vec<String>> {
         let mut problems = Vec::new();
         let mut read = Vec::new();
         for (path, role) in files {
@@ -84,11 +97,11 @@ impl Identity {
                 Err(problem) => problems.push(problem),
             }
         }
-        let credentials = all(&fixed, &read);
-        problems.extend(credentials.as_ref().err().into_iter().flatten().cloned());
-        match credentials {
-            Ok(credentials) if problems.is_empty() => {
-                Ok(Self { fixed, files: Mutex::new(read), current: ArcSwap::from_pointee(credentials) })
+        let tokens = all(&fixed, &read);
+        problems.extend(tokens.as_ref().err().into_iter().flatten().cloned());
+        match tokens {
+            Ok(tokens) if problems.is_empty() => {
+                Ok(Self { fixed, files: Mutex::new(read), current: ArcSwap::from_pointee(tokens) })
             }
             _ => Err(problems),
         }
@@ -114,8 +127,8 @@ impl Identity {
             }
             let before = std::mem::replace(&mut files[n].text, found);
             match all(&self.fixed, &files) {
-                Ok(credentials) => {
-                    self.current.store(Arc::new(credentials));
+                Ok(tokens) => {
+                    self.current.store(Arc::new(tokens));
                     changed = true;
                 }
                 Err(found) => {
@@ -131,21 +144,6 @@ impl Identity {
     pub fn has_files(&self) -> bool {
         !self.files.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
-
-    /// Who is asking.
-    pub fn authenticate(&self, header: Option<&HeaderValue>) -> Result<Principal, Denied> {
-        let token = presented(header.ok_or(Denied::NoCredential)?).ok_or(Denied::Unreadable)?;
-        let digest = digest(&token);
-        let all = self.current.load();
-        // Looks at each of them, whichever it is.
-        let mut found = None;
-        for credential in all.iter() {
-            if bool::from(credential.digest.ct_eq(&digest)) {
-                found = Some(&credential.principal);
-            }
-        }
-        found.cloned().ok_or(Denied::Unknown)
-    }
 }
 
 fn text_of(file: &Path) -> Result<String, String> {
@@ -153,18 +151,18 @@ fn text_of(file: &Path) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(unreadable)
 }
 
-/// Everybody, if all of it can be used; else everything that is wrong.
-fn all(fixed: &[Credential], files: &[TokenFile]) -> Result<Vec<Credential>, Vec<String>> {
+/// All tokens, if every one can be used; else everything that is wrong.
+fn all(fixed: &[Token], files: &[TokenFile]) -> Result<Vec<Token>, Vec<String>> {
     let mut problems = Vec::new();
     let mut all = fixed.to_vec();
     for file in files {
-        credentials(&file.path, file.role, &file.text, &mut all, &mut problems);
+        read(file, &mut all, &mut problems);
     }
-    for (n, credential) in all.iter().enumerate() {
-        let twice = all[..n].iter().find(|other| other.digest == credential.digest);
-        if let Some(other) = twice {
-            problems.push(if other.principal.role == credential.principal.role {
-                format!("`{}` and `{}` have the same token", other.principal.name, credential.principal.name)
+    for (n, token) in all.iter().enumerate() {
+        let twice = all[..n].iter().find(|other| other.digest == token.digest);
+        if let Some(Token { principal: other, .. }) = twice {
+            problems.push(if other.role == token.principal.role {
+                format!("`{}` and `{}` have the same token", other.actor, token.principal.actor)
             } else {
                 "AUTH_TOKEN and CRUD_AUTH_TOKEN are the same: every cluster could change the fleet; choose two"
                     .to_owned()
@@ -174,32 +172,52 @@ fn all(fixed: &[Credential], files: &[TokenFile]) -> Result<Vec<Credential>, Vec
     if problems.is_empty() { Ok(all) } else { Err(problems) }
 }
 
-fn credentials(file: &Path, role: Role, text: &str, all: &mut Vec<Credential>, problems: &mut Vec<String>) {
+fn read(file: &TokenFile, all: &mut Vec<Token>, problems: &mut Vec<String>) {
     let before = (all.len(), problems.len());
-    for (n, line) in text.lines().enumerate() {
+    for (n, line) in file.text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let (name, token) = named(line).unwrap_or((role.as_str(), line));
-        match Credential::new(name, role, token) {
-            Ok(credential) => all.push(credential),
-            Err(problem) => {
-                problems.push(format!("`{}` line {}: a token {problem}", file.display(), n + 1));
-            }
+        match split(line).and_then(|(name, token)| Token::new(name, file.role, token).map_err(a_token)) {
+            Ok(token) => all.push(token),
+            Err(problem) => problems.push(format!("`{}` line {}: {problem}", file.path.display(), n + 1)),
         }
     }
     if (all.len(), problems.len()) == before {
-        problems.push(format!("the token file `{}` has no token in it", file.display()));
+        problems.push(format!("the token file `{}` has no token in it", file.path.display()));
     }
 }
 
-/// A line `name=token`. A token in base64 may end in `=`, which names nobody.
-fn named(line: &str) -> Option<(&str, &str)> {
-    let (name, token) = line.split_once('=')?;
-    let is_name = !name.is_empty()
-        && name.len() <= 64
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte));
-    let is_token = token.bytes().any(|byte| byte != b'=');
-    (is_name && is_token).then_some((name, token))
+fn a_token(problem: &'static str) -> String {
+    format!("a token {problem}")
 }
+
+/// The name and the token in a line. The line is a secret, so no problem repeats any of it.
+///
+/// `name=` without a token must not become the token `name=`, which anybody can guess: that line is what `name=$(openssl …)` makes
+/// where openssl is missing. A token in base64 may end in `=` as well; nothing tells the two apart, so it needs a name.
+fn split(line: &str) -> Result<(Option<&str>, &str), String> {
+    if line.contains(char::is_whitespace) {
+        return Err("a line has no spaces: write `name=token`, or the token alone".to_owned());
+    }
+    let Some((name, token)) = line.split_once('=') else { return Ok((None, line)) };
+    let has_token = token.bytes().any(|byte| byte != b'=');
+    if !has_token {
+        return Err(
+            "there is no token after the name: write `name=token`. (A token that ends in `=` needs a name)"
+                .to_owned(),
+        );
+    }
+    let is_name = (1..=MAX_NAME).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte));
+    if !is_name {
+        return Err(format!(
+            "there is no name before `=`: write `name=token`, with a name of up to {MAX_NAME} letters, digits, `.`, `_`, `-` or `@`"
+        ));
+    }
+    Ok((Some(name), token))
+}
+
+/// The longest name of a token.
+const MAX_NAME: usize = 64;

@@ -1,33 +1,33 @@
 //! Many operations in one transaction.
 
-use api::{BatchAnswer, PatchType, Violation};
+use api::{BatchAnswer, MAX_OPERATIONS, PatchType, Violation};
 use axum::Json;
 use axum::response::IntoResponse;
-use axum::routing::MethodFilter;
 use fleet::{Operation, Patch, Revision, Selector, Target};
 use http::StatusCode;
 use serde_json::Value;
 
-use super::Table;
 use super::call::{Call, Content};
-use super::write::{self, DRY_RUN, Outcome};
-use crate::identity::Access;
+use super::write::{self, Outcome};
+use super::{Answer, Payload, Problem, RequestBody, Route, Table, TargetFrom, Verb};
 use crate::json;
 use crate::problem::{Answered, Refusal};
 use crate::wire;
 
-/// The most operations. The writer decides about one batch at a time, and others wait for it.
-const MAX_OPERATIONS: usize = 10_000;
+static BATCH: Route =
+    Route::write(Verb::Post, "/batch", "Make many changes as one transaction.", TargetFrom::Fleet)
+        .without_if_match("an operation of a batch has `revision` for that")
+        .body(RequestBody::Json("`{\"operations\": […]}`"))
+        .answers(&[Answer(200, Payload::BatchAnswer)])
+        .problems(&[Problem::EXISTS, Problem::IN_USE]);
 
-pub(super) fn routes(table: &mut Table) {
-    table.add(MethodFilter::POST, "/batch", Access::Write, batch);
+pub(super) fn routes(table: &mut Table<'_>) {
+    table.add(&BATCH, batch);
 }
 
-async fn batch(call: Call, Content(body): Content) -> Answered {
-    let query = call.query(&[DRY_RUN])?;
-    write::expects_nothing(&call, "an operation of a batch has `revision` for that")?;
-    let operations = operations(write::document(&call, &body)?)?;
-    match write::write(&call, &query, operations, &body).await? {
+async fn batch(call: Call, body: Content) -> Answered {
+    let operations = operations(body.json(&call)?)?;
+    match write::write(&call, operations, &body.0).await? {
         Outcome::Tried(response) => Ok(response),
         Outcome::Made(written) => {
             let answer = BatchAnswer {
@@ -53,6 +53,7 @@ fn operations(body: Value) -> Answered<Vec<Operation>> {
     if items.is_empty() {
         return Err(Refusal::bad_request("`operations` is empty; a batch has at least one"));
     }
+    // The writer decides about one batch at a time, and others wait for it.
     if items.len() > MAX_OPERATIONS {
         let detail = format!("the batch has {} operations; {MAX_OPERATIONS} are the most", items.len());
         return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, api::ProblemName::TooLarge, detail));

@@ -1,52 +1,82 @@
 //! What the handlers of the REST API take from a request.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use api::ProblemName;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use bytes::Bytes;
 use fleet::{Kind, State};
 use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode, Uri};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http::{HeaderMap, Method, Uri};
+use ledger::{FeedError, History};
 use serde::de::DeserializeOwned;
 
 use super::App;
-use crate::identity::Principal;
+use super::description::{RequestHeader, Route};
+use super::guard::{Admitted, whole};
+use crate::identity::{Action, Principal};
 use crate::problem::{Answered, Refusal};
 use crate::query::Query;
 use crate::requests::RequestId;
 
-/// The largest body that is read.
-const MAX_BODY: usize = 8 * 1024 * 1024;
-/// How long a client may take to send one.
-const BODY_DEADLINE: Duration = Duration::from_secs(30);
-
-/// A request to the REST API, without its body.
+/// A request that the guard has let through, without its body.
 pub(super) struct Call {
     pub(super) app: Arc<App>,
-    pub(super) principal: Option<Principal>,
     pub(super) id: RequestId,
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
+    admitted: Arc<Admitted>,
 }
 
 impl Call {
-    /// The query, of a route that has these parameters.
-    pub(super) fn query(&self, known: &[&str]) -> Answered<Query> {
-        Query::read(self.uri.query(), known)
+    /// The description of its route.
+    pub(super) fn route(&self) -> &'static Route {
+        self.admitted.route
+    }
+
+    /// The query, with the parameters of the route's description.
+    pub(super) fn query(&self) -> &Query {
+        &self.admitted.query
+    }
+
+    /// Who is asking.
+    pub(super) fn principal(&self) -> Answered<&Principal> {
+        self.admitted.principal.as_ref().ok_or_else(|| Refusal::internal("an open route asks who it is"))
+    }
+
+    /// What the principal was allowed to do.
+    pub(super) fn action(&self) -> Option<Action> {
+        self.admitted.action
     }
 
     /// A kind by its name in this API.
     pub(super) fn kind(&self, name: &str) -> Answered<Arc<Kind>> {
-        kind_of(&*self.app.replica.serving()?, name)
+        kind_of(&Fleet::now(&self.app)?.0, name)
     }
 
-    /// A header as text.
-    pub(super) fn header(&self, name: &str) -> Answered<Option<&str>> {
+    /// Asks about the past, on a thread that may wait for the store.
+    pub(super) async fn past<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn History) -> Result<T, FeedError> + Send + 'static,
+    ) -> Answered<T> {
+        let history = self.app.history.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(&*history)).await;
+        let answer = asked.map_err(|error| Refusal::internal(format!("a question has panicked: {error}")))?;
+        Ok(answer?)
+    }
+
+    /// A header that the route's description has.
+    pub(super) fn header(&self, header: RequestHeader) -> Answered<Option<&str>> {
+        let name = header.name();
+        if !self.route().headers.contains(&header) {
+            return Err(Refusal::internal(format!("the route does not describe `{name}`, and reads it")));
+        }
+        self.header_of_body(name)
+    }
+
+    /// A header that every request with a body may have.
+    pub(super) fn header_of_body(&self, name: &str) -> Answered<Option<&str>> {
         let mut values = self.headers.get_all(name).iter();
         let Some(value) = values.next() else { return Ok(None) };
         if values.next().is_some() {
@@ -62,16 +92,33 @@ impl FromRequestParts<Arc<App>> for Call {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
-        let principal = parts.extensions.get::<Option<Principal>>().cloned().flatten();
-        let id = parts.extensions.get::<RequestId>().cloned().unwrap_or_default();
+        let admitted = parts.extensions.get::<Arc<Admitted>>().cloned();
         Ok(Self {
             app: app.clone(),
-            principal,
-            id,
+            id: parts.extensions.get::<RequestId>().cloned().unwrap_or_default(),
             method: parts.method.clone(),
             uri: parts.uri.clone(),
             headers: parts.headers.clone(),
+            admitted: admitted.ok_or_else(|| Refusal::internal("a handler without a guard"))?,
         })
+    }
+}
+
+/// The fleet as it may be served, or the 503 that says why not.
+pub(super) struct Fleet(pub(super) Arc<State>);
+
+impl Fleet {
+    /// The fleet at this moment.
+    pub(super) fn now(app: &App) -> Answered<Self> {
+        Ok(Self(app.replica.serving()?))
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Fleet {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(_: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        Self::now(app)
     }
 }
 
@@ -91,27 +138,14 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segment
     }
 }
 
-/// The whole body.
+/// The whole body. What it is as JSON or as a patch, [`super::content`] says.
 pub(super) struct Content(pub(super) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Content {
     type Rejection = Refusal;
 
     async fn from_request(request: Request<Body>, _: &S) -> Result<Self, Refusal> {
-        let body = Limited::new(request.into_body(), MAX_BODY);
-        let collected = tokio::time::timeout(BODY_DEADLINE, body.collect()).await.map_err(|_| {
-            let detail = format!("the body did not arrive within {} seconds", BODY_DEADLINE.as_secs());
-            Refusal::new(StatusCode::REQUEST_TIMEOUT, ProblemName::Invalid, detail)
-        })?;
-        match collected {
-            Ok(body) => Ok(Self(body.to_bytes())),
-            Err(error) if error.is::<LengthLimitError>() => Err(Refusal::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                ProblemName::TooLarge,
-                format!("the body has more than {MAX_BODY} bytes; send it in parts"),
-            )),
-            Err(error) => Err(Refusal::bad_request(format!("the body could not be read: {error}"))),
-        }
+        whole(request.into_body()).await.map(Self)
     }
 }
 

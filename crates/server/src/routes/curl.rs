@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::{HeaderName, header};
 
+use super::RequestHeader;
 use super::call::Call;
-use super::write::{X_CHANGE_REASON, X_PLAN_REVISION};
 
 /// A body that would not fit on a command line is left to the reader.
 const MAX_CURL_BODY: usize = 4 * 1024;
@@ -22,7 +22,8 @@ pub(super) fn curl(call: &Call, digest: &str, body: &Bytes) -> String {
         quoted(&format!("{scheme}://{host}{path}")),
         quoted(&format!("X-Confirm: {digest}")),
     );
-    let own = [X_PLAN_REVISION, X_CHANGE_REASON].map(HeaderName::from_static);
+    let own = [RequestHeader::PlanRevision, RequestHeader::ChangeReason]
+        .map(|header| HeaderName::from_static(header.name()));
     for name in [header::CONTENT_TYPE, header::IF_MATCH].into_iter().chain(own) {
         if let Some(value) =
             call.headers.get(&name).and_then(|value| std::str::from_utf8(value.as_bytes()).ok())

@@ -1,27 +1,42 @@
 //! The records of decommissioned clusters: what makes their polls be answered with an empty list.
 
 use api::Decommissioned;
-use axum::routing::MethodFilter;
+use bytes::Bytes;
 use fleet::Operation;
 use http::HeaderValue;
 
-use super::Table;
 use super::answer::json_of;
-use super::call::{Call, Content, Segments};
-use super::write::{self, DRY_RUN, deleted, no_body};
-use crate::identity::Access;
+use super::call::{Call, Fleet, Segments};
+use super::write::{self, deleted};
+use super::{Answer, Payload, Problem, QueryOf, Route, Table, TargetFrom, Verb};
+use crate::identity::Action;
 use crate::paging;
 use crate::problem::Answered;
+use crate::query::{Parameter, ValueType};
 
-pub(super) fn routes(table: &mut Table) {
-    table.add(MethodFilter::GET, "/decommissioned", Access::Read, list);
-    table.add(MethodFilter::DELETE, "/decommissioned/{dns}", Access::Write, forget);
+const AFTER: Parameter = Parameter::new("after", ValueType::Text, "Only what comes after this DNS name.");
+
+static LIST: Route =
+    Route::get("/decommissioned", "List decommissioned clusters.", Action::Read, TargetFrom::Fleet)
+        .query(QueryOf::Only(&[Parameter::LIMIT, AFTER]))
+        .answers(&[Answer(200, Payload::Decommissioned)])
+        .problems(&[Problem::UNAVAILABLE]);
+static FORGET: Route = Route::write(
+    Verb::Delete,
+    "/decommissioned/{dns}",
+    "Forget a decommissioned cluster: its polls are 404 from then on.",
+    TargetFrom::Cluster("dns"),
+)
+.without_if_match("the record of a decommissioned cluster never changes")
+.answers(&[Answer(204, Payload::Nothing)]);
+
+pub(super) fn routes(table: &mut Table<'_>) {
+    table.add(&LIST, list);
+    table.add(&FORGET, forget);
 }
 
-async fn list(call: Call) -> Answered {
-    let query = call.query(&["limit", "after"])?;
-    let (limit, after) = (query.limit()?, query.get("after"));
-    let state = call.app.replica.serving()?;
+async fn list(call: Call, Fleet(state): Fleet) -> Answered {
+    let (limit, after) = (call.query().limit()?, call.query().text(&AFTER)?);
     let all = state.tombstones();
     let rest = all.iter().filter(|stored| after.is_none_or(|after| stored.doc.dns.as_str() > after));
     let (page, is_last) = paging::cut(rest, limit);
@@ -40,10 +55,7 @@ async fn list(call: Call) -> Answered {
     Ok(response)
 }
 
-async fn forget(call: Call, Segments(dns): Segments<String>, Content(body): Content) -> Answered {
-    let query = call.query(&[DRY_RUN])?;
-    write::expects_nothing(&call, "the record of a decommissioned cluster never changes")?;
-    no_body(&body)?;
+async fn forget(call: Call, Segments(dns): Segments<String>) -> Answered {
     let operation = Operation::Forget { dns: dns.into() };
-    Ok(deleted(write::write(&call, &query, vec![operation], &body).await?))
+    Ok(deleted(write::write(&call, vec![operation], &Bytes::new()).await?))
 }

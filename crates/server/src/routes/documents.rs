@@ -2,57 +2,117 @@
 
 use std::fmt::Write as _;
 
-use axum::routing::MethodFilter;
-use fleet::{CLUSTERS, Key, Kind, Listing, Operation, ParameterType, QueryParameter, Selector, Target};
+use bytes::Bytes;
+use fleet::{CLUSTERS, Key, Kind, Listing, Operation, QueryParameter, Selector, Target};
 use http::{HeaderValue, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::answer::{document, json_body, json_of};
-use super::call::{Call, Content, Segments, kind_of, no_document};
-use super::write::{self, DRY_RUN, Outcome, deleted, no_body};
-use super::{Table, flux};
-use crate::identity::Access;
+use super::call::{Call, Content, Fleet, Segments, kind_of, no_document};
+use super::write::{self, Outcome, deleted};
+use super::{Answer, DRY_RUN, Payload, Problem, QueryOf, RequestBody, Route, Table, TargetFrom, Verb, flux};
+use crate::identity::Action;
 use crate::paging;
 use crate::problem::{Answered, Refusal};
+use crate::query::{Parameter, ValueType};
 
-pub(super) fn routes(table: &mut Table) {
-    table.add(MethodFilter::GET, "/{kind}", Access::Read, list);
-    table.add(MethodFilter::POST, "/{kind}", Access::Write, create);
-    table.add(MethodFilter::GET, "/{kind}/{id}", Access::Read, read);
-    table.add(MethodFilter::PUT, "/{kind}/{id}", Access::Write, replace);
-    table.add(MethodFilter::PATCH, "/{kind}/{id}", Access::Write, change);
-    table.add(MethodFilter::DELETE, "/{kind}/{id}", Access::Write, delete);
-    table.add(MethodFilter::GET, "/{kind}/{id}/users", Access::Read, users);
-    table.add(MethodFilter::GET, "/clusters/{id}/inputs/{kind}", Access::Read, inputs);
+const SELECTOR: Parameter =
+    Parameter::new("selector", ValueType::Text, "Only documents that this selector matches.");
+const OFFSET: Parameter =
+    Parameter::new("offset", ValueType::Number, "Skip this many of the documents that match.");
+const AFTER: Parameter = Parameter::new("after", ValueType::Text, "Only what comes after this id.");
+const REVISIONS: Parameter =
+    Parameter::new("revisions", ValueType::Switch, "`true`: each document comes with its revision.");
+const REPLACE_DECOMMISSIONED: Parameter = Parameter::new(
+    "replace_decommissioned",
+    ValueType::Switch,
+    "`true`: a new cluster may take the DNS name of a decommissioned one.",
+);
+
+const KIND: TargetFrom = TargetFrom::Kind("kind");
+const DOCUMENT: TargetFrom = TargetFrom::Document("kind", "id");
+
+static LIST: Route = Route::get("/{kind}", "List the documents of a kind.", Action::Read, KIND)
+    .query(QueryOf::WithFilters(&[SELECTOR, Parameter::LIMIT, OFFSET, AFTER, REVISIONS]))
+    .answers(&[Answer(200, Payload::Documents)])
+    .problems(&[Problem::MISSING, Problem::UNAVAILABLE]);
+static CREATE: Route = Route::write(Verb::Post, "/{kind}", "Create a document.", KIND)
+    .query(QueryOf::Only(&[DRY_RUN, REPLACE_DECOMMISSIONED]))
+    .without_if_match("what is created has no revision yet")
+    .body(RequestBody::Json("the document"))
+    .answers(&[Answer(201, Payload::Document)])
+    .problems(&[Problem::EXISTS]);
+static READ: Route = Route::get("/{kind}/{id}", "Read a document.", Action::Read, DOCUMENT)
+    .answers(&[Answer(200, Payload::Document)])
+    .problems(&[Problem::MISSING, Problem::UNAVAILABLE]);
+static REPLACE: Route = Route::write(Verb::Put, "/{kind}/{id}", "Replace a document.", DOCUMENT)
+    .body(RequestBody::Json("the document"))
+    .answers(&[Answer(200, Payload::Document)]);
+static CHANGE: Route = Route::write(Verb::Patch, "/{kind}/{id}", "Change a part of a document.", DOCUMENT)
+    .body(RequestBody::Patch("of the document"))
+    .answers(&[Answer(200, Payload::Document)]);
+static DELETE: Route =
+    Route::write(Verb::Delete, "/{kind}/{id}", "Delete a document, or decommission a cluster.", DOCUMENT)
+        .answers(&[Answer(204, Payload::Nothing)])
+        .problems(&[Problem::IN_USE]);
+static USERS: Route =
+    Route::get("/{kind}/{id}/users", "The clusters that refer to a document.", Action::Read, DOCUMENT)
+        .query(QueryOf::Only(&[Parameter::LIMIT, AFTER]))
+        .answers(&[Answer(200, Payload::Ids)])
+        .problems(&[Problem::MISSING, Problem::UNAVAILABLE]);
+static INPUTS: Route = Route::get(
+    "/clusters/{id}/inputs/{kind}",
+    "The inputs that a cluster gets.",
+    Action::Read,
+    TargetFrom::DocumentOf(CLUSTERS, "id"),
+)
+.answers(&[Answer(200, Payload::Inputs)])
+.problems(&[Problem::MISSING, Problem::UNAVAILABLE]);
+
+pub(super) fn routes(table: &mut Table<'_>) {
+    table.add(&LIST, list);
+    table.add(&CREATE, create);
+    table.add(&READ, read);
+    table.add(&REPLACE, replace);
+    table.add(&CHANGE, change);
+    table.add(&DELETE, delete);
+    table.add(&USERS, users);
+    table.add(&INPUTS, inputs);
 }
 
 /// A page ends early when it is larger than this: a thousand large clusters would be a gigabyte.
 const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
-/// The query parameters of a list beside those of its kind.
-const LIST: [&str; 5] = ["selector", "limit", "offset", "after", "revisions"];
+/// The filters of a kind. One with the name of a parameter that every list has is none: the ledger may hold a kind from before the
+/// parameter existed.
+fn filters(kind: &Kind) -> impl Iterator<Item = &QueryParameter> {
+    let own = LIST.query.parameters();
+    kind.query_parameters().iter().filter(|filter| own.iter().all(|own| *own.name != *filter.name))
+}
 
-async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
-    let state = call.app.replica.serving()?;
+async fn list(call: Call, Fleet(state): Fleet, Segments(kind): Segments<String>) -> Answered {
     let kind = kind_of(&state, &kind)?;
-    let own: Vec<&str> = kind.query_parameters().iter().map(|parameter| &*parameter.name).collect();
-    let query = call.query(&[&own[..], &LIST].concat())?;
-    let selector = query.get("selector").map(Selector::parse).transpose();
+    let query = call.query();
+    let selector = query.text(&SELECTOR)?.map(Selector::parse).transpose();
     let selector = selector.map_err(|bad| Refusal::bad_request(format!("`selector`: {bad}")))?;
-    let (limit, offset) = (query.limit()?, query.offset("offset")?);
-    let with_revisions = query.switch("revisions")?;
-    for parameter in kind.query_parameters() {
-        if let Some(value) = query.get(&parameter.name) {
-            possible(&kind, parameter, value)?;
+    let (limit, offset) = (query.limit()?, query.offset(&OFFSET)?);
+    let with_revisions = query.switch(&REVISIONS)?;
+    let after = query.text(&AFTER)?.map(ToOwned::to_owned);
+    let mut wanted: Vec<(String, String)> = Vec::new();
+    for filter in filters(&kind) {
+        if let Some(value) = query.filter(&filter.name) {
+            filter.check(value).map_err(|right| {
+                Refusal::bad_request(format!("`{}` is `{value}`; it must be {right}", filter.name))
+            })?;
+            wanted.push((filter.name.to_string(), value.to_owned()));
         }
     }
     let page = tokio::task::spawn_blocking(move || {
-        let own = kind.query_parameters().iter().map(|parameter| &*parameter.name);
         let listing = Listing {
             kind: &kind,
-            filters: own.filter_map(|name| Some((name, query.get(name)?))).collect(),
+            filters: wanted.iter().map(|(name, value)| (&**name, &**value)).collect(),
             selector: selector.as_ref(),
-            after: query.get("after"),
+            after: after.as_deref(),
             offset,
             limit,
         };
@@ -89,34 +149,14 @@ async fn list(call: Call, Segments(kind): Segments<String>) -> Answered {
     Ok(response)
 }
 
-/// A filter by a value that no document can have would look like an empty fleet.
-fn possible(kind: &Kind, parameter: &QueryParameter, value: &str) -> Answered<()> {
-    let name = &parameter.name;
-    let refused =
-        |right: &str| Err(Refusal::bad_request(format!("`{name}` is `{value}`; it must be {right}")));
-    match parameter.of_type {
-        ParameterType::Boolean if !["true", "false"].contains(&value) => return refused("`true` or `false`"),
-        ParameterType::Integer if value.parse::<i64>().is_err() => return refused("a whole number"),
-        _ => {}
-    }
-    let choices = kind.document_schema()["properties"][&**name]["enum"].as_array();
-    let choices: Vec<&str> = choices.into_iter().flatten().filter_map(|choice| choice.as_str()).collect();
-    if !choices.is_empty() && !choices.contains(&value) {
-        return refused(&format!("one of `{}`", choices.join("`, `")));
-    }
-    Ok(())
-}
-
-async fn create(call: Call, Segments(kind): Segments<String>, Content(body): Content) -> Answered {
-    let query = call.query(&[DRY_RUN, "replace_decommissioned"])?;
-    write::expects_nothing(&call, "what is created has no revision yet")?;
+async fn create(call: Call, Segments(kind): Segments<String>, body: Content) -> Answered {
     let kind = call.kind(&kind)?;
-    let replace_decommissioned = query.switch("replace_decommissioned")?;
-    let value = write::document(&call, &body)?;
+    let replace_decommissioned = call.query().switch(&REPLACE_DECOMMISSIONED)?;
+    let value = body.json(&call)?;
     let id = value.get("id").and_then(|id| id.as_str()).unwrap_or_default().to_owned();
     let operation =
         Operation::Create { kind: kind.name().as_str().into(), body: value, replace_decommissioned };
-    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    let outcome = write::write(&call, vec![operation], &body.0).await?;
     let is_made = matches!(outcome, Outcome::Made(_));
     let mut response = write::answered(outcome, StatusCode::CREATED, kind.name().as_str(), &id)?;
     let location = format!("/{}/{}", kind.name(), utf8_percent_encode(&id, NON_ALPHANUMERIC));
@@ -126,73 +166,57 @@ async fn create(call: Call, Segments(kind): Segments<String>, Content(body): Con
     Ok(response)
 }
 
-async fn read(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
-    call.query(&[])?;
-    let state = call.app.replica.serving()?;
+async fn read(Fleet(state): Fleet, Segments((kind, id)): Segments<(String, String)>) -> Answered {
     let kind = kind_of(&state, &kind)?;
     document(StatusCode::OK, &state, kind.name().as_str(), &id).ok_or_else(|| no_document(&kind, &id))
 }
 
-async fn replace(
-    call: Call,
-    Segments((kind, id)): Segments<(String, String)>,
-    Content(body): Content,
-) -> Answered {
-    let query = call.query(&[DRY_RUN])?;
+async fn replace(call: Call, Segments((kind, id)): Segments<(String, String)>, body: Content) -> Answered {
     let kind = call.kind(&kind)?;
     let operation = Operation::Put {
         kind: kind.name().as_str().into(),
         id: (&*id).into(),
-        body: write::document(&call, &body)?,
+        body: body.json(&call)?,
         expect: write::expected(&call)?,
     };
-    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    let outcome = write::write(&call, vec![operation], &body.0).await?;
     write::answered(outcome, StatusCode::OK, kind.name().as_str(), &id)
 }
 
-async fn change(
-    call: Call,
-    Segments((kind, id)): Segments<(String, String)>,
-    Content(body): Content,
-) -> Answered {
-    let query = call.query(&[DRY_RUN])?;
+async fn change(call: Call, Segments((kind, id)): Segments<(String, String)>, body: Content) -> Answered {
     let kind = call.kind(&kind)?;
     let operation = Operation::Patch {
         kind: kind.name().as_str().into(),
         target: Target::One { id: (&*id).into(), expect: write::expected(&call)? },
-        patch: write::patch(&call, &body)?,
+        patch: body.patch(&call)?,
     };
-    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    let outcome = write::write(&call, vec![operation], &body.0).await?;
     write::answered(outcome, StatusCode::OK, kind.name().as_str(), &id)
 }
 
-async fn delete(
-    call: Call,
-    Segments((kind, id)): Segments<(String, String)>,
-    Content(body): Content,
-) -> Answered {
-    let query = call.query(&[DRY_RUN])?;
+async fn delete(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
     let kind = call.kind(&kind)?;
-    no_body(&body)?;
     let operation = Operation::Delete {
         kind: kind.name().as_str().into(),
         target: Target::One { id: (&*id).into(), expect: write::expected(&call)? },
     };
-    Ok(deleted(write::write(&call, &query, vec![operation], &body).await?))
+    Ok(deleted(write::write(&call, vec![operation], &Bytes::new()).await?))
 }
 
-async fn users(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
-    let query = call.query(&["limit", "after"])?;
-    let limit = query.limit()?;
-    let state = call.app.replica.serving()?;
+async fn users(
+    call: Call,
+    Fleet(state): Fleet,
+    Segments((kind, id)): Segments<(String, String)>,
+) -> Answered {
+    let limit = call.query().limit()?;
     let kind = kind_of(&state, &kind)?;
     if kind.name().as_str() == CLUSTERS {
         return Err(Refusal::missing("nothing refers to clusters"));
     }
-    if state.document_revision(&Key::new(kind.name().as_str(), &id)).is_none() {
+    if state.revision_of(&Key::document(kind.name(), &*id)).is_none() {
         return Err(no_document(&kind, &id));
     }
-    let after = query.get("after").map(ToOwned::to_owned);
+    let after = call.query().text(&AFTER)?.map(ToOwned::to_owned);
     let users = tokio::task::spawn_blocking(move || {
         let ids = state.users(kind.name().as_str(), &id).map(|cluster| cluster.doc.id.to_string());
         ids.collect::<Vec<String>>()
@@ -211,9 +235,7 @@ async fn users(call: Call, Segments((kind, id)): Segments<(String, String)>) -> 
 }
 
 /// What a live cluster gets, for people who look at it.
-async fn inputs(call: Call, Segments((id, kind)): Segments<(String, String)>) -> Answered {
-    call.query(&[])?;
-    let state = call.app.replica.serving()?;
+async fn inputs(Fleet(state): Fleet, Segments((id, kind)): Segments<(String, String)>) -> Answered {
     let kind = kind_of(&state, &kind)?;
     let Some(cluster) = state.cluster(&id) else {
         return Err(Refusal::missing(format!("there is no cluster `{id}`")));

@@ -1,40 +1,58 @@
 //! What clusters poll. Whatever goes wrong here must not look like an empty list: a 200 is made from [`fleet::Inputs`] and from
 //! [`fleet::ClusterList`] only, and neither can be made from an error.
 
-use std::sync::Arc;
-
-use api::ProblemName;
-use axum::extract::State as Shared;
 use axum::response::Response;
-use axum::routing::MethodFilter;
-use fleet::{Answer, NoClusterList, list_clusters, render};
-use http::{HeaderValue, StatusCode, Uri, header};
+use fleet::{list_clusters, render};
+use http::{HeaderValue, header};
 
 use super::answer::json_body;
-use super::call::Segments;
-use super::{App, Table};
-use crate::identity::Access;
+use super::call::{Call, Fleet, Segments};
+use super::{Answer, Payload, Problem, QueryOf, Route, Table, TargetFrom};
+use crate::identity::Action;
 use crate::problem::{Answered, Refusal};
-use crate::query::Query;
+use crate::query::{Parameter, ValueType};
 
-pub(super) fn routes(table: &mut Table) {
-    table.add(MethodFilter::GET, "/api/v2/flux/clusters", Access::ClusterList, clusters);
-    table.add(MethodFilter::GET, "/api/v2/flux/clusters/{dns}/{kind}", Access::Inputs, inputs);
+const ENVIRONMENT: Parameter =
+    Parameter::new("environment", ValueType::Text, "Only clusters of this environment.");
+const ALLOW_EMPTY: Parameter =
+    Parameter::new("allow_empty", ValueType::Switch, "`true`: no cluster is an empty list, not a 404.");
+
+static CLUSTERS: Route = Route::get(
+    "/api/v2/flux/clusters",
+    "All clusters, as inputs of a ResourceSet.",
+    Action::ListClusters,
+    TargetFrom::Fleet,
+)
+.in_both_modes()
+.query(QueryOf::Only(&[ENVIRONMENT, ALLOW_EMPTY]))
+.answers(&[Answer(200, Payload::ClusterList)])
+.problems(&[Problem::MISSING, Problem::TOO_LARGE, Problem::UNAVAILABLE]);
+
+static INPUTS: Route = Route::get(
+    "/api/v2/flux/clusters/{dns}/{kind}",
+    "The inputs of one cluster: what its Flux polls.",
+    Action::Poll,
+    TargetFrom::Cluster("dns"),
+)
+.in_both_modes()
+.query(QueryOf::Ignored)
+.answers(&[Answer(200, Payload::Inputs)])
+.problems(&[Problem::MISSING, Problem::UNAVAILABLE]);
+
+pub(super) fn routes(table: &mut Table<'_>) {
+    table.add(&CLUSTERS, clusters);
+    table.add(&INPUTS, inputs);
 }
 
-async fn inputs(
-    Shared(app): Shared<Arc<App>>,
-    Segments((dns, kind)): Segments<(String, String)>,
-) -> Answered {
-    let state = app.replica.serving()?;
+async fn inputs(Fleet(state): Fleet, Segments((dns, kind)): Segments<(String, String)>) -> Answered {
     match render(&state, &dns, &kind) {
-        Answer::Inputs(inputs) => {
+        fleet::Answer::Inputs(inputs) => {
             let etag = inputs.etag();
             Ok(polled(&etag, inputs.into_body()))
         }
-        Answer::UnknownCluster => Err(Refusal::missing("no cluster with this DNS name is known here")),
-        Answer::UnknownKind => Err(Refusal::missing("there is no such kind here")),
-        Answer::Fault(fault) => Err(unanswerable(&fault.to_string())),
+        fleet::Answer::UnknownCluster => Err(Refusal::missing("no cluster with this DNS name is known here")),
+        fleet::Answer::UnknownKind => Err(Refusal::missing("there is no such kind here")),
+        fleet::Answer::Fault(fault) => Err(unanswerable(&fault.to_string())),
     }
 }
 
@@ -45,20 +63,11 @@ pub(super) fn unanswerable(fault: &str) -> Refusal {
 
 /// Whoever acts on this list makes and deletes clusters, so it is never cut, and never empty by accident. Its parameters are
 /// strict, unlike those of a poll: a misspelt filter must not look like the whole fleet.
-async fn clusters(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
-    let query = Query::read(uri.query(), &["environment", "allow_empty"])?;
-    let allow_empty = query.switch("allow_empty")?;
-    let state = app.replica.serving()?;
-    match list_clusters(&state, query.get("environment"), allow_empty) {
-        Ok(list) => Ok(polled(&list.etag(), list.body().to_vec())),
-        Err(none) => Err(match none {
-            NoClusterList::UnknownEnvironment { .. } => Refusal::bad_request(none.to_string()),
-            NoClusterList::NoMatch => Refusal::missing(none.to_string()),
-            NoClusterList::TooLarge { .. } => {
-                Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, ProblemName::TooLarge, none.to_string())
-            }
-        }),
-    }
+async fn clusters(call: Call, Fleet(state): Fleet) -> Answered {
+    let query = call.query();
+    let allow_empty = query.switch(&ALLOW_EMPTY)?;
+    let list = list_clusters(&state, query.text(&ENVIRONMENT)?, allow_empty)?;
+    Ok(polled(&list.etag(), list.body().to_vec()))
 }
 
 pub(super) fn polled(etag: &str, body: Vec<u8>) -> Response {

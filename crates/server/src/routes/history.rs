@@ -2,24 +2,53 @@
 
 use api::{DocumentChange, DocumentVersion, RevisionDetail};
 use axum::response::Response;
-use axum::routing::MethodFilter;
-use fleet::{Canonical, Id, Key, Revision};
-use ledger::Query as Asked;
+use fleet::{Canonical, Key, Revision};
+use ledger::{Edit, Query as Asked};
 use serde_json::Value;
 
-use super::Table;
 use super::answer::json_of;
-use super::call::{Call, Segments, no_document};
-use crate::identity::Access;
+use super::call::{Call, Fleet, Segments, no_document};
+use super::{Answer, Payload, Problem, QueryOf, Route, Table, TargetFrom};
+use crate::identity::Action;
 use crate::paging;
 use crate::problem::{Answered, Refusal};
-use crate::query;
+use crate::query::{self, Parameter, ValueType};
 use crate::wire;
 
-pub(super) fn routes(table: &mut Table) {
-    table.add(MethodFilter::GET, "/revisions", Access::Read, revisions);
-    table.add(MethodFilter::GET, "/revisions/{n}", Access::Read, revision);
-    table.add(MethodFilter::GET, "/{kind}/{id}/history", Access::Read, of_document);
+const ACTOR: Parameter =
+    Parameter::new("actor", ValueType::Text, "Only what this actor did, such as `file:alice`.");
+const KIND: Parameter = Parameter::new("kind", ValueType::Text, "Only what changed a document of this kind.");
+const ID: Parameter = Parameter::new("id", ValueType::Text, "Only what changed a document with this id.");
+const SINCE: Parameter =
+    Parameter::new("since", ValueType::Time, "Only what was done at this time or later.");
+const UNTIL: Parameter = Parameter::new("until", ValueType::Time, "Only what was done before this time.");
+const BEFORE: Parameter = Parameter::new("before", ValueType::Number, "Only revisions before this one.");
+const OFFSET: Parameter = Parameter::new("offset", ValueType::Number, "Skip this many changes.");
+
+static REVISIONS: Route =
+    Route::get("/revisions", "List what was changed, newest first.", Action::Read, TargetFrom::Fleet)
+        .query(QueryOf::Only(&[ACTOR, KIND, ID, SINCE, UNTIL, BEFORE, Parameter::LIMIT]))
+        .answers(&[Answer(200, Payload::Revisions)])
+        .problems(&[Problem::UNAVAILABLE]);
+static REVISION: Route =
+    Route::get("/revisions/{n}", "Read one revision, with its changes.", Action::Read, TargetFrom::Fleet)
+        .query(QueryOf::Only(&[Parameter::LIMIT, OFFSET]))
+        .answers(&[Answer(200, Payload::RevisionDetail)])
+        .problems(&[Problem::MISSING, Problem::UNAVAILABLE]);
+static OF_DOCUMENT: Route = Route::get(
+    "/{kind}/{id}/history",
+    "The revisions of one document, newest first.",
+    Action::Read,
+    TargetFrom::Document("kind", "id"),
+)
+.query(QueryOf::Only(&[BEFORE, Parameter::LIMIT]))
+.answers(&[Answer(200, Payload::DocumentVersions)])
+.problems(&[Problem::MISSING, Problem::UNAVAILABLE]);
+
+pub(super) fn routes(table: &mut Table<'_>) {
+    table.add(&REVISIONS, revisions);
+    table.add(&REVISION, revision);
+    table.add(&OF_DOCUMENT, of_document);
 }
 
 /// The next page of something that is told newest first.
@@ -28,19 +57,19 @@ fn link_older(call: &Call, response: &mut Response, oldest: u64) {
     paging::link_next(response.headers_mut(), &call.uri, &before, &[]);
 }
 
-async fn revisions(call: Call) -> Answered {
-    let query = call.query(&["actor", "kind", "id", "since", "until", "before", "limit"])?;
+async fn revisions(call: Call, Fleet(_): Fleet) -> Answered {
+    let query = call.query();
     let limit = query.limit()?;
     let asked = Asked {
-        before: query.revision("before")?,
-        actor: query.get("actor").map(ToOwned::to_owned),
-        kind: query.get("kind").map(Into::into),
-        id: query.get("id").map(Id::from),
-        since: query.time("since")?,
-        until: query.time("until")?,
+        before: query.revision(&BEFORE)?,
+        actor: query.text(&ACTOR)?.map(ToOwned::to_owned),
+        space: query.text(&KIND)?.map(wire::space),
+        id: query.text(&ID)?.map(ToOwned::to_owned),
+        since: query.time(&SINCE)?,
+        until: query.time(&UNTIL)?,
         ..Asked::newest(limit + 1)
     };
-    let records = call.app.ledger.history(asked).await?;
+    let records = call.past(move |past| past.history(&asked)).await?;
     let (page, is_last) = paging::cut(records.iter().map(wire::revision), limit);
     let mut response = json_of(&page)?;
     if let (false, Some(last)) = (is_last, page.last()) {
@@ -49,36 +78,36 @@ async fn revisions(call: Call) -> Answered {
     Ok(response)
 }
 
-async fn revision(call: Call, Segments(n): Segments<String>) -> Answered {
-    let query = call.query(&["limit", "offset"])?;
-    let (limit, offset) = (query.limit()?, query.offset("offset")?);
+async fn revision(call: Call, Fleet(_): Fleet, Segments(n): Segments<String>) -> Answered {
+    let (limit, offset) = (call.query().limit()?, call.query().offset(&OFFSET)?);
     let missing = || Refusal::missing(format!("there is no revision `{n}`"));
     let revision = Revision(query::digits(&n).ok_or_else(missing)?);
-    let found = call.app.ledger.history(Asked { revision: Some(revision), ..Asked::newest(1) }).await?;
+    let (found, edits) = call
+        .past(move |past| {
+            let asked = Asked { revision: Some(revision), ..Asked::newest(1) };
+            Ok((past.history(&asked)?, past.changes(revision, offset, limit)?))
+        })
+        .await?;
     let record = found.first().ok_or_else(missing)?;
-    let mut changes = Vec::new();
-    for change in call.app.ledger.changes(revision, offset, limit).await? {
-        changes.push(DocumentChange {
-            document: wire::key(change.key()),
-            before: before(&call, change.key(), revision).await?,
-            after: change.after().map(value),
-        });
-    }
-    let told = offset.saturating_add(changes.len());
+    let told = offset.saturating_add(edits.len());
+    let changes = edits.iter().map(document_change).collect();
     let detail = RevisionDetail { revision: wire::revision(record), changes };
     let mut response = json_of(&detail)?;
-    if told < record.changes {
+    if told < record.header.changes.count as usize {
         let offset = [("offset", &*told.to_string())];
         paging::link_next(response.headers_mut(), &call.uri, &offset, &[]);
     }
     Ok(response)
 }
 
-/// What a document was before a revision.
-async fn before(call: &Call, key: &Key, revision: Revision) -> Answered<Option<Value>> {
-    let Some(before) = revision.0.checked_sub(1) else { return Ok(None) };
-    let body = call.app.ledger.document_at(key.clone(), Revision(before)).await?;
-    Ok(body.as_ref().map(value))
+/// A change as the audit log shows it. Of an entry that this version does not understand, only the key.
+fn document_change(Edit { before, change }: &Edit) -> DocumentChange {
+    let shown = |body: Option<&Canonical>| body.filter(|_| change.key().shows_body()).map(value);
+    DocumentChange {
+        document: wire::key(change.key()),
+        before: shown(before.as_ref()),
+        after: shown(change.after()),
+    }
 }
 
 fn value(body: &Canonical) -> Value {
@@ -86,29 +115,27 @@ fn value(body: &Canonical) -> Value {
 }
 
 async fn of_document(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {
-    let query = call.query(&["before", "limit"])?;
-    let limit = query.limit()?;
+    let (limit, before_revision) = (call.query().limit()?, call.query().revision(&BEFORE)?);
     let kind = call.kind(&kind)?;
-    let key = Key::new(kind.name().as_str(), &id);
-    let asked = Asked {
-        before: query.revision("before")?,
-        kind: Some(key.kind.clone()),
-        id: Some(key.id.clone()),
-        ..Asked::newest(limit + 1)
-    };
-    let records = call.app.ledger.history(asked).await?;
-    if records.is_empty() && query.get("before").is_none() {
+    let key = Key::document(kind.name(), &*id);
+    let found = call.past(move |past| past.versions(&key, before_revision, limit + 1)).await?;
+    if found.is_empty() && before_revision.is_none() {
         return Err(no_document(&kind, &id));
     }
-    let (records, is_last) = paging::cut(records, limit);
-    let mut versions = Vec::new();
-    for record in &records {
-        let after = call.app.ledger.document_at(key.clone(), record.at.revision).await?;
-        let api::Revision { revision, time, actor, reason, request_id, .. } = wire::revision(record);
-        let before = before(&call, &key, record.at.revision).await?;
-        let after = after.as_ref().map(value);
-        versions.push(DocumentVersion { revision, time, actor, reason, request_id, before, after });
-    }
+    let (found, is_last) = paging::cut(found, limit);
+    let version = |version: &ledger::Version| {
+        let origin = &version.header.origin;
+        DocumentVersion {
+            revision: version.header.at.revision.0,
+            time: wire::time(origin.time),
+            actor: origin.actor.to_string(),
+            reason: origin.reason.as_deref().map(ToOwned::to_owned),
+            request_id: origin.request.as_deref().map(ToOwned::to_owned),
+            before: version.before.as_ref().map(value),
+            after: version.after.as_ref().map(value),
+        }
+    };
+    let versions: Vec<DocumentVersion> = found.iter().map(version).collect();
     let mut response = json_of(&versions)?;
     if let (false, Some(last)) = (is_last, versions.last()) {
         link_older(&call, &mut response, last.revision);

@@ -1,20 +1,27 @@
 //! The kinds in force, with their schemas.
 
-use axum::routing::MethodFilter;
 use fleet::Kind;
 
-use super::Table;
 use super::answer::json_of;
-use super::call::{Call, Segments, kind_of};
-use crate::identity::Access;
+use super::call::{Fleet, Segments, kind_of};
+use super::{Answer, Payload, Problem, Route, Table, TargetFrom};
+use crate::identity::Action;
 use crate::problem::Answered;
 
-pub(super) fn routes(table: &mut Table) {
-    table.add(MethodFilter::GET, "/kinds", Access::Read, list);
-    table.add(MethodFilter::GET, "/kinds/{name}", Access::Read, read);
+static LIST: Route =
+    Route::get("/kinds", "List the kinds in force, with their schemas.", Action::Read, TargetFrom::Fleet)
+        .answers(&[Answer(200, Payload::Kinds)])
+        .problems(&[Problem::UNAVAILABLE]);
+static READ: Route = Route::get("/kinds/{name}", "Read one kind.", Action::Read, TargetFrom::Kind("name"))
+    .answers(&[Answer(200, Payload::Kind)])
+    .problems(&[Problem::MISSING, Problem::UNAVAILABLE]);
+
+pub(super) fn routes(table: &mut Table<'_>) {
+    table.add(&LIST, list);
+    table.add(&READ, read);
 }
 
-fn told(kind: &Kind) -> api::Kind {
+fn described(kind: &Kind) -> api::Kind {
     api::Kind {
         name: kind.name().as_str().to_owned(),
         path: kind.path().to_string(),
@@ -31,14 +38,10 @@ fn told(kind: &Kind) -> api::Kind {
     }
 }
 
-async fn list(call: Call) -> Answered {
-    call.query(&[])?;
-    let state = call.app.replica.serving()?;
-    json_of(&state.kinds().iter().map(|kind| told(kind)).collect::<Vec<_>>())
+async fn list(Fleet(state): Fleet) -> Answered {
+    json_of(&state.kinds().iter().map(|kind| described(kind)).collect::<Vec<_>>())
 }
 
-async fn read(call: Call, Segments(name): Segments<String>) -> Answered {
-    call.query(&[])?;
-    let state = call.app.replica.serving()?;
-    json_of(&told(&*kind_of(&state, &name)?))
+async fn read(Fleet(state): Fleet, Segments(name): Segments<String>) -> Answered {
+    json_of(&described(&*kind_of(&state, &name)?))
 }

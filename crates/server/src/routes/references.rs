@@ -2,24 +2,33 @@
 
 use std::sync::Arc;
 
-use axum::routing::MethodFilter;
+use bytes::Bytes;
 use fleet::{CLUSTERS, Kind, Operation, Target};
 use http::{StatusCode, header};
-use serde_json::Value;
 
-use super::Table;
 use super::answer::etag;
 use super::call::{Call, Content, Segments};
-use super::write::{self, DRY_RUN, Outcome, deleted, no_body};
-use crate::identity::Access;
+use super::write::{self, Outcome, deleted};
+use super::{Answer, Payload, RequestBody, Route, Table, TargetFrom, Verb};
 use crate::problem::{Answered, Refusal};
 
 const PATH: &str = "/clusters/{id}/{kind}/{reference}";
 
-pub(super) fn routes(table: &mut Table) {
-    table.add(MethodFilter::PUT, PATH, Access::Write, set);
-    table.add(MethodFilter::PATCH, PATH, Access::Write, change);
-    table.add(MethodFilter::DELETE, PATH, Access::Write, remove);
+const CLUSTER: TargetFrom = TargetFrom::DocumentOf(CLUSTERS, "id");
+
+static SET: Route = Route::write(Verb::Put, PATH, "Set one reference of a cluster.", CLUSTER)
+    .body(RequestBody::OptionalJson("the overrides"))
+    .answers(&[Answer(200, Payload::Cluster)]);
+static CHANGE: Route = Route::write(Verb::Patch, PATH, "Change one reference of a cluster.", CLUSTER)
+    .body(RequestBody::Patch("of the overrides"))
+    .answers(&[Answer(200, Payload::Cluster)]);
+static REMOVE: Route = Route::write(Verb::Delete, PATH, "Remove one reference of a cluster.", CLUSTER)
+    .answers(&[Answer(204, Payload::Nothing)]);
+
+pub(super) fn routes(table: &mut Table<'_>) {
+    table.add(&SET, set);
+    table.add(&CHANGE, change);
+    table.add(&REMOVE, remove);
 }
 
 type Place = (String, String, String);
@@ -37,51 +46,39 @@ fn referable(call: &Call, name: &str) -> Answered<Arc<Kind>> {
     Ok(kind)
 }
 
-async fn set(call: Call, Segments((cluster, kind, id)): Segments<Place>, Content(body): Content) -> Answered {
-    let query = call.query(&[DRY_RUN])?;
+async fn set(call: Call, Segments((cluster, kind, id)): Segments<Place>, body: Content) -> Answered {
     let kind = referable(&call, &kind)?;
-    let overrides = if body.is_empty() { Value::Null } else { write::document(&call, &body)? };
+    let overrides = body.optional_json(&call)?;
     let operation = Operation::Assign {
         clusters: target(&call, &cluster)?,
         kind: kind.name().as_str().into(),
         id: id.into(),
         overrides,
     };
-    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    let outcome = write::write(&call, vec![operation], &body.0).await?;
     write::answered(outcome, StatusCode::OK, CLUSTERS, &cluster)
 }
 
-async fn change(
-    call: Call,
-    Segments((cluster, kind, id)): Segments<Place>,
-    Content(body): Content,
-) -> Answered {
-    let query = call.query(&[DRY_RUN])?;
+async fn change(call: Call, Segments((cluster, kind, id)): Segments<Place>, body: Content) -> Answered {
     let kind = referable(&call, &kind)?;
     let operation = Operation::PatchReference {
         clusters: target(&call, &cluster)?,
         kind: kind.name().as_str().into(),
         id: id.into(),
-        patch: write::patch(&call, &body)?,
+        patch: body.patch(&call)?,
     };
-    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    let outcome = write::write(&call, vec![operation], &body.0).await?;
     write::answered(outcome, StatusCode::OK, CLUSTERS, &cluster)
 }
 
-async fn remove(
-    call: Call,
-    Segments((cluster, kind, id)): Segments<Place>,
-    Content(body): Content,
-) -> Answered {
-    let query = call.query(&[DRY_RUN])?;
+async fn remove(call: Call, Segments((cluster, kind, id)): Segments<Place>) -> Answered {
     let kind = referable(&call, &kind)?;
-    no_body(&body)?;
     let operation = Operation::RemoveReference {
         clusters: target(&call, &cluster)?,
         kind: kind.name().as_str().into(),
         id: id.into(),
     };
-    let outcome = write::write(&call, &query, vec![operation], &body).await?;
+    let outcome = write::write(&call, vec![operation], &Bytes::new()).await?;
     let etag = match &outcome {
         Outcome::Made(written) => written.state.cluster(&cluster).map(|stored| etag(stored.revision)),
         Outcome::Tried(_) => None,

@@ -6,37 +6,31 @@ use std::time::Duration;
 use api::{GuardLimits, READY, Standing, WRITER_FAILED};
 use axum::Json;
 use axum::extract::State as Shared;
-use axum::response::IntoResponse;
-use axum::routing::MethodFilter;
-use http::{HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
-use super::{App, Table};
-use crate::identity::Access;
-use crate::problem::Answered;
-use crate::query::Query;
+use super::{Answer, App, Payload, Route, Table};
 
-pub(super) fn routes(table: &mut Table) {
-    table.add(MethodFilter::GET, "/health", Access::Open, health);
-    table.add(MethodFilter::GET, "/ready", Access::Open, ready);
-    if table.app.serves_metrics {
-        metrics_route(table);
-    }
+static HEALTH: Route =
+    Route::open("/health", "Whether the process runs.").answers(&[Answer(200, Payload::Health)]);
+static READY_ROUTE: Route = Route::open("/ready", "Whether polls are answered, and why not.")
+    .answers(&[Answer(200, Payload::Standing), Answer(503, Payload::Standing)]);
+pub(super) static METRICS: Route = Route::open("/metrics", "Figures about the process, in OpenMetrics.")
+    .answers(&[Answer(200, Payload::Metrics)]);
+
+pub(super) fn routes(table: &mut Table<'_>) {
+    table.add(&HEALTH, health);
+    table.add(&READY_ROUTE, ready);
+    table.add(&METRICS, metrics);
 }
 
-pub(super) fn metrics_route(table: &mut Table) {
-    table.add(MethodFilter::GET, "/metrics", Access::Open, metrics);
-}
-
-/// The process lives.
-async fn health(uri: Uri) -> Answered {
-    Query::read(uri.query(), &[])?;
-    Ok(Json(json!({"status": "ok"})).into_response())
+async fn health() -> Response {
+    Json(json!({"status": "ok"})).into_response()
 }
 
 /// 200 exactly while polls are answered.
-async fn ready(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
-    Query::read(uri.query(), &[])?;
+async fn ready(Shared(app): Shared<Arc<App>>) -> Response {
     let serving = app.replica.serving();
     let known = app.replica.known();
     let status = if serving.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -55,6 +49,7 @@ async fn ready(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
         revision: known.as_ref().map(|state| state.head().revision.0),
         hash: known.as_ref().map(|state| state.head().hash.to_string()),
         store: store.to_owned(),
+        needs: app.replica.needs().map(|needs| needs.to_string()),
         seconds_behind: app.replica.millis_behind().map(|millis| millis / 1_000),
         writer: writer.map(ToOwned::to_owned),
         guard: GuardLimits {
@@ -64,15 +59,14 @@ async fn ready(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
         },
     };
     let headers = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-    Ok((status, headers, Json(body)).into_response())
+    (status, headers, Json(body)).into_response()
 }
 
-async fn metrics(Shared(app): Shared<Arc<App>>, uri: Uri) -> Answered {
-    Query::read(uri.query(), &[])?;
+async fn metrics(Shared(app): Shared<Arc<App>>) -> Response {
     let revision = app.replica.known().map_or(0, |state| state.head().revision.0);
     let behind = app.replica.millis_behind().map(Duration::from_millis);
-    let writer_failed = app.writer.as_ref().is_some_and(crate::writer::Writer::has_failed);
+    let writer_failed = app.writer.as_ref().is_some_and(|writer| writer.has_failed());
     app.metrics.standing(revision, behind, app.replica.serving().is_ok(), writer_failed);
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    Ok(([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response())
+    ([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response()
 }

@@ -1,5 +1,6 @@
 //! A service in this process, with a small fleet, and a client for it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +9,18 @@ use axum::body::Body;
 use clap::Parser;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
-use ledger::{Ledger, Memory};
+use ledger::{Memory, Opened};
 use serde_json::{Value, json};
 use server::config::{Args, Config, Mode};
 use server::metrics::Metrics;
 use server::replica::{self, Replica};
-use server::routes::{self, App, Route};
+use server::routes::{self, Answer as Success, App, Problem, Route};
+use server::start::{self, NotStarted};
 use server::writer::Writer;
-use server::{follower, requests, start};
+use server::{follower, requests};
+use tokio_util::sync::CancellationToken;
 
-pub(crate) const READER: &str = "reader-token";
+pub(crate) const POLLER: &str = "poller-token";
 pub(crate) const ADMIN: &str = "admin-token";
 
 /// A small fleet: two clusters, three components, two namespaces, a rolebinding.
@@ -48,7 +51,7 @@ pub(crate) fn small_fleet() -> Value {
 /// A service in this process.
 pub(crate) struct Api {
     pub(crate) app: Arc<App>,
-    pub(crate) routes: Vec<Route>,
+    pub(crate) routes: Vec<&'static Route>,
     router: Router,
 }
 
@@ -79,6 +82,27 @@ impl Answer {
         self
     }
 
+    /// The route's description has this status, and the problem if it is one. Without a route there is no such path or method.
+    fn assert_described(&self, route: Option<&'static Route>) {
+        let status = self.status.as_u16();
+        let Some(route) = route else {
+            return assert!([404, 405].contains(&status), "{status} without a route: {}", self.text());
+        };
+        let is_described = if self.header("content-type") == "application/problem+json" {
+            let (_, name) = self.problem();
+            route.all_problems().iter().any(|Problem(of, known)| *of == status && known.as_str() == name)
+        } else {
+            route.all_answers().iter().any(|Success(of, _)| *of == status)
+        };
+        assert!(
+            is_described,
+            "{:?} {} does not describe {status}: {}",
+            route.method,
+            route.path,
+            self.text()
+        );
+    }
+
     /// The sort of problem and its status.
     pub(crate) fn problem(&self) -> (u16, String) {
         assert_eq!(self.header("content-type"), "application/problem+json", "{}", self.text());
@@ -97,55 +121,51 @@ impl Api {
     }
 
     pub(crate) async fn with(mode: Mode, seed: &Value) -> Self {
-        let store = Arc::new(Memory::new());
-        Self::on_store(mode, seed, store.clone(), store).await
+        let store = Memory::new();
+        fill(&store, seed).await;
+        Self::on_store(mode, store.open())
     }
 
-    /// A service on a ledger, whose store is filled first if it is new.
-    pub(crate) async fn on_store(
-        mode: Mode,
-        seed: &Value,
-        store: Arc<dyn Ledger>,
-        ledger: Arc<dyn Ledger>,
-    ) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("seed.json");
-        std::fs::write(&file, seed.to_string()).expect("written");
-        let config = config(mode, &file);
-        let state = start::prepare(&*store, &config).await.expect("the seed is good");
+    /// A service on a store that holds a fleet.
+    pub(crate) fn on_store(mode: Mode, store: Opened) -> Self {
         let replica = Arc::new(Replica::new(Some(Duration::from_mins(1))));
-        replica.publish(Arc::new(state));
-        follower::catch_up(&*ledger, &replica).await.expect("the head is confirmed");
-        Self::on(mode, config, ledger, replica)
+        follower::catch_up(&*store.follow, &replica).expect("the head is confirmed");
+        Self::on(mode, store, replica)
     }
 
     /// A service on a store and a replica.
-    pub(crate) fn on(mode: Mode, config: Config, ledger: Arc<dyn Ledger>, replica: Arc<Replica>) -> Self {
+    pub(crate) fn on(mode: Mode, store: Opened, replica: Arc<Replica>) -> Self {
+        let config = config(mode);
         let metrics = Metrics::new();
-        let writer = (mode == Mode::Crud).then(|| {
-            Writer::start(ledger.clone(), replica.clone(), config.policy, metrics.clone())
-                .expect("a thread")
-                .0
+        let append = store.append.filter(|_| mode == Mode::Crud);
+        let writer = append.map(|append| {
+            let follow = store.follow.clone();
+            let started = Writer::start(append, follow, replica.clone(), config.policy, metrics.clone());
+            Arc::new(started.expect("a thread").0)
         });
         let app = Arc::new(App {
             mode,
             replica,
-            ledger,
+            history: store.history,
             writer,
             identity: config.identity,
             policy: config.policy,
             metrics,
             serves_metrics: true,
         });
-        let (router, all) = routes::routes(&app);
-        Self { app, routes: all, router }
+        Self { routes: routes::of(&app), router: routes::router(&app), app }
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let is_head = request.method() == Method::HEAD;
         let response = requests::answer(self.router.clone(), &self.app.metrics, request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes().to_vec();
-        Answer { status: parts.status, headers: parts.headers, bytes }
+        let answer = Answer { status: parts.status, headers: parts.headers, bytes };
+        if !is_head {
+            answer.assert_described(parts.extensions.get::<&'static Route>().copied());
+        }
+        answer
     }
 
     /// Sends a request as the admin, with these headers, and with a body if there is one.
@@ -186,10 +206,40 @@ impl Api {
     }
 }
 
-/// A configuration with a seed file.
-pub(crate) fn config(mode: Mode, seed: &std::path::Path) -> Config {
+/// Fills a new store, or says why it was not.
+pub(crate) async fn prepare(store: &Memory, seed: Option<PathBuf>) -> Result<(), NotStarted> {
+    prepare_opened(store.open(), seed).await
+}
+
+pub(crate) async fn prepare_opened(opened: Opened, seed: Option<PathBuf>) -> Result<(), NotStarted> {
+    let Opened { follow, append, .. } = opened;
+    let replica = Arc::new(Replica::new(None));
+    let append = append.expect("it is opened for writing");
+    let policy = fleet::Policy::default();
+    let (writer, _) =
+        Writer::start(append, follow.clone(), replica.clone(), policy, Metrics::new()).expect("a thread");
+    let prepared = tokio::task::spawn_blocking(move || {
+        start::prepare(
+            (&*follow, None),
+            &replica,
+            &writer,
+            (seed.as_deref(), &policy),
+            &CancellationToken::new(),
+        )
+    });
+    prepared.await.expect("no panic")
+}
+
+/// Fills a new store from a good seed.
+pub(crate) async fn fill(store: &Memory, seed: &Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("seed.json");
+    std::fs::write(&file, seed.to_string()).expect("written");
+    prepare(store, Some(file)).await.expect("the seed is good");
+}
+
+fn config(mode: Mode) -> Config {
     let mode = mode.to_string();
-    let seed = seed.to_str().expect("text");
     let args = Args::parse_from([
         "flux-resourceset",
         "--api-mode",
@@ -197,11 +247,9 @@ pub(crate) fn config(mode: Mode, seed: &std::path::Path) -> Config {
         "--store-backend",
         "memory",
         "--auth-token",
-        READER,
+        POLLER,
         "--crud-auth-token",
         ADMIN,
-        "--seed-file",
-        seed,
     ]);
     Config::from_args(&args).expect("a good configuration")
 }

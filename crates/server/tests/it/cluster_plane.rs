@@ -138,6 +138,55 @@ fn every_value_of_a_template_goes_through_json() {
     }
 }
 
+/// Templates run with `missingkey=error`: one field that an input lacks stops the whole set.
+#[test]
+fn templates_name_only_fields_that_inputs_have() {
+    let answers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fleet/tests/it/golden");
+    for (file, set) in of_kind("ResourceSet") {
+        let name = set["metadata"]["name"].as_str().expect("a name");
+        let answer = if name == "clusters" { name.to_owned() } else { format!("uat-1.{name}") };
+        let answer = std::fs::read_to_string(answers.join(format!("{answer}.json"))).expect("an answer");
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        let input = &answer["inputs"][0];
+        let template = set["spec"]["resourcesTemplate"].as_str().expect("a template");
+        let fields = template.split("inputs.").skip(1).map(|rest| {
+            rest.split(|char: char| !char.is_ascii_alphanumeric() && !"_.".contains(char))
+                .next()
+                .unwrap_or_default()
+        });
+        for field in fields {
+            let found = input.pointer(&format!("/{}", field.replace('.', "/")));
+            assert!(found.is_some(), "{file}: inputs.{field}");
+        }
+    }
+}
+
+#[test]
+fn every_source_has_the_credentials_and_the_verification_of_its_component() {
+    let sets = of_kind("ResourceSet");
+    let (_, set) =
+        sets.iter().find(|(_, set)| set["metadata"]["name"] == "platform-components").expect("a set");
+    let template = set["spec"]["resourcesTemplate"].as_str().expect("a template");
+    let passed_on = |object: &str, field: &str| {
+        let lines = [
+            format!("<<- if inputs.source.{field} >>"),
+            format!("{field}: << inputs.source.{field} | toJson >>"),
+            "<<- end >>".to_owned(),
+        ];
+        let found: Vec<&str> = object.lines().map(str::trim).collect();
+        found.windows(lines.len()).any(|window| window == lines)
+    };
+    let mut sources = Vec::new();
+    for object in template.split("apiVersion: source.toolkit.fluxcd.io/v1").skip(1) {
+        let kind = object.lines().find_map(|line| line.trim().strip_prefix("kind: ")).expect("a kind");
+        let object = object.split("apiVersion: ").next().unwrap_or_default();
+        assert!(passed_on(object, "secretRef"), "{kind}");
+        assert_eq!(passed_on(object, "verify"), kind == "OCIRepository", "{kind}");
+        sources.push(kind);
+    }
+    assert_eq!(sources, ["OCIRepository", "HelmRepository", "OCIRepository"]);
+}
+
 #[test]
 fn only_the_identity_is_substituted() {
     for (file, text, _) in manifests() {

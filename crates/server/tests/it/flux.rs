@@ -6,9 +6,8 @@ use ledger::Memory;
 use serde_json::json;
 use server::config::Mode;
 use std::io::Read;
-use std::sync::Arc;
 
-use crate::api::{Api, READER, config, empty_replica, small_fleet};
+use crate::api::{Api, POLLER, empty_replica, small_fleet};
 
 #[tokio::test]
 async fn a_known_cluster_gets_its_inputs_with_the_headers_of_the_contract() {
@@ -16,10 +15,10 @@ async fn a_known_cluster_gets_its_inputs_with_the_headers_of_the_contract() {
     let answer = api.get("/api/v2/flux/clusters/two.example.com/namespaces?utm=ignored").await.expect(200);
     assert_eq!(
         answer.json(),
-        json!({"inputs": [{"annotations": {}, "cluster": {"dns": "two.example.com", "environment": "prod", "name": "two"}, "id": "team-a", "labels": {}}]})
+        json!({"inputs": [{"annotations": {}, "cluster": {"dns": "two.example.com", "environment": "prod", "name": "two"}, "hash": "96f762e3ab197fa1", "id": "team-a", "labels": {}}]})
     );
     assert_eq!(answer.header("content-type"), "application/json");
-    assert_eq!(answer.header("etag"), "W/\"1.1\"");
+    assert_eq!(answer.header("etag"), "W/\"2.1\"");
     assert_eq!(answer.header("cache-control"), "private, no-cache");
     assert_eq!(answer.header("vary"), "Accept-Encoding, Authorization");
 }
@@ -60,8 +59,7 @@ async fn a_decommissioned_cluster_gets_an_empty_list_until_it_is_forgotten() {
 
 #[tokio::test]
 async fn nothing_is_answered_before_the_fleet_is_loaded() {
-    let seed = std::env::temp_dir().join("no-seed-is-read.json");
-    let api = Api::on(Mode::Crud, config(Mode::Crud, &seed), Arc::new(Memory::new()), empty_replica());
+    let api = Api::on(Mode::Crud, Memory::new().open(), empty_replica());
     for path in
         ["/api/v2/flux/clusters/one.example.com/namespaces", "/api/v2/flux/clusters", "/clusters", "/kinds"]
     {
@@ -79,7 +77,7 @@ async fn the_operator_is_told_that_its_connection_ends_and_others_are_not() {
     let connection = async |agent: &str| {
         let request = Request::builder()
             .uri("/api/v2/flux/clusters/one.example.com/namespaces")
-            .header("authorization", format!("Bearer {READER}"))
+            .header("authorization", format!("Bearer {POLLER}"))
             .header("user-agent", agent);
         api.send(request.body(Body::empty()).expect("a request")).await.header("connection").to_owned()
     };
@@ -116,7 +114,7 @@ async fn the_cluster_list_is_whole_or_not_there() {
             {"cluster_dns": "two.example.com", "cluster_name": "two", "environment": "prod", "id": "two"},
         ]})
     );
-    assert_eq!(all.header("etag"), "W/\"1.1\"");
+    assert_eq!(all.header("etag"), "W/\"2.1\"");
     let of = async |query: &str| api.get(&format!("/api/v2/flux/clusters?{query}")).await;
     assert_eq!(of("environment=prod").await.expect(200).json()["inputs"][0]["id"], "two");
     assert_eq!(of("environment=production").await.problem(), (400, "invalid".to_owned()));

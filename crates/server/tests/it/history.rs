@@ -17,7 +17,7 @@ async fn every_change_is_recorded_with_who_when_why_and_what() {
     let newest = &revisions[0];
     assert_eq!(
         (&newest["revision"], &newest["actor"], &newest["reason"], &newest["request_id"], &newest["changed"]),
-        (&json!(2), &json!("admin"), &json!("CVE-2026-1"), &json!("pipeline-42"), &json!(1))
+        (&json!(2), &json!("file:admin"), &json!("CVE-2026-1"), &json!("pipeline-42"), &json!(1))
     );
     assert_eq!(newest["documents"], json!([{"kind": "platform_components", "id": "podinfo"}]));
     let time = newest["time"].as_str().expect("a time");
@@ -79,7 +79,7 @@ async fn the_log_is_filtered_by_actor_document_and_time() {
             .map(|r| r["revision"].as_u64().expect("a number"))
             .collect::<Vec<_>>()
     };
-    assert_eq!(revisions("actor=admin").await, [3, 2]);
+    assert_eq!(revisions("actor=file:admin").await, [3, 2]);
     assert_eq!(revisions("actor=flux-resourceset").await, [1]);
     assert_eq!(revisions("kind=namespaces&id=a1").await, [2]);
     assert_eq!(revisions("kind=kinds").await, [1]);

@@ -1,4 +1,5 @@
-//! The routes as a client sees them, without a socket: the real handlers on a store in memory. One binary, so that it links once.
+//! The routes as a client sees them, without a socket: the real handlers on a store in memory. (Only `serve` has one.) One binary, so
+//! that it links once.
 
 mod access;
 mod api;
@@ -12,5 +13,6 @@ mod history;
 mod plans;
 mod refusals;
 mod seeds;
+mod serve;
 mod store_trouble;
 mod writes;

@@ -34,9 +34,9 @@ async fn a_plan_names_the_documents_that_the_write_changes() {
         json!([
             {"kind": "clusters", "id": "one", "change": "changed", "before": before, "after": after},
             {"kind": "clusters", "id": "two", "change": "removed"},
-            {"kind": "decommissioned", "id": "two.example.com", "change": "added"},
             {"kind": "namespaces", "id": "team-c", "change": "added", "after": {"id": "team-c"}},
             {"kind": "platform_components", "id": "unused", "change": "removed"},
+            {"kind": "decommissioned", "id": "two.example.com", "change": "added"},
         ])
     );
     assert_eq!(plan["changed"], 5);

@@ -84,7 +84,7 @@ fn check(service: &Service, writers: &mut [Writer], known: u64) -> u64 {
     let mut reasons = HashMap::new();
     for (revision, expected) in news.iter().zip(known + 1..) {
         assert_eq!(revision["revision"], expected, "the revisions have a gap");
-        assert_eq!(revision["actor"], "admin", "{revision}");
+        assert_eq!(revision["actor"], "file:admin", "{revision}");
         let reason = revision["reason"].as_str().expect("a reason").to_owned();
         let writer: usize = reason[1..2].parse().expect("a number");
         let parts = writers[writer].namespaces().len();

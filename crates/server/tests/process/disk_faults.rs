@@ -53,7 +53,7 @@ impl Bench {
         self.service.kill();
         let service = Settings::crud(&self.folder).start().ready();
         assert_eq!(Right::of(&service), self.right);
-        let revisions = service.get("/revisions?limit=1000&actor=admin").expect(200).json();
+        let revisions = service.get("/revisions?limit=1000&actor=file:admin").expect(200).json();
         let revisions = revisions.as_array().expect("a list");
         let rows: HashMap<String, u64> = revisions
             .iter()

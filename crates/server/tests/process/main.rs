@@ -5,6 +5,7 @@ mod crash;
 mod disk_faults;
 mod fleet;
 mod freshness;
+mod gone_back;
 mod http;
 mod pollers;
 mod polling;

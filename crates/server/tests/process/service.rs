@@ -15,13 +15,14 @@ use crate::http::{Answer, Connection};
 #[derive(Clone)]
 pub(crate) struct Settings {
     launcher: Vec<OsString>,
+    arguments: Vec<OsString>,
     variables: Vec<(String, OsString)>,
 }
 
 impl Settings {
     /// A process without any setting.
     pub(crate) fn none() -> Self {
-        Self { launcher: Vec::new(), variables: Vec::new() }
+        Self { launcher: Vec::new(), arguments: Vec::new(), variables: Vec::new() }
     }
 
     fn usual(mode: &str, folder: &Folder) -> Self {
@@ -60,11 +61,17 @@ impl Settings {
         self
     }
 
+    /// With words on the command line.
+    pub(crate) fn with_arguments<T: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = T>) -> Self {
+        self.arguments = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        self
+    }
+
     fn command(&self) -> Command {
         let program = OsString::from(env!("CARGO_BIN_EXE_flux-resourceset"));
         let mut words = self.launcher.iter().chain([&program]);
         let mut command = Command::new(words.next().unwrap_or(&program));
-        command.args(words).env_clear();
+        command.args(words).args(&self.arguments).env_clear();
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }

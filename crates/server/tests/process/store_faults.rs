@@ -20,7 +20,7 @@ use crate::service::{Service, Settings};
 /// `MAX_STALENESS` is two seconds. A busy machine may be late.
 const A_FEW_SECONDS: Duration = Duration::from_secs(15);
 
-const PARTS: [&str; 3] = ["store.db", "store.db-wal", "store.db-shm"];
+const PARTS: [&str; 4] = ["store.db", "store.db-wal", "store.db-shm", "store.db-mark"];
 
 /// What happens to the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -119,3 +119,43 @@ fn a_delivery_that_begins_to_send_values_cannot_make_an_answer_too_large() {
     let rejection = fleet.reject(vec![strategic("platform_components", "web", json!({"delivery": "helm"}))]);
     assert_eq!(rejection.reason(), Some(&Reason::TooLarge));
 }
+
+#[test]
+fn a_source_may_need_a_login_and_a_signature_only_an_artifact() {
+    let mut fleet = Fleet::small();
+    let verify = json!({"provider": "cosign", "matchOIDCIdentity": [{"issuer": "^https://token.example.com$", "subject": "^ci$"}]});
+    fleet.accept(vec![strategic(
+        "platform_components",
+        "logging",
+        json!({"secretRef": {"name": "registry-login"}, "verify": verify}),
+    )]);
+    fleet.accept(vec![strategic("platform_components", "grafana", json!({"secretRef": {"name": "charts"}}))]);
+    assert_eq!(
+        fleet.complaints(vec![strategic(
+            "platform_components",
+            "grafana",
+            json!({"verify": {"provider": "cosign", "secretRef": {"name": "keys"}}})
+        )]),
+        [
+            "/verify: Flux verifies signatures of `oci://` artifacts only; remove `verify`, or use an `oci://` source"
+        ]
+    );
+    assert_eq!(
+        fleet.complaints(vec![strategic(
+            "platform_components",
+            "logging",
+            json!({"verify": {"provider": "gpg", "secretRef": {"name": "keys"}}})
+        )]),
+        ["/verify/provider: must be one of \"cosign\", \"notation\", not \"gpg\""]
+    );
+    assert_eq!(
+        fleet.complaints(vec![merge(
+            "platform_components",
+            "logging",
+            json!({"verify": {"provider": "cosign", "matchOIDCIdentity": null}})
+        )]),
+        [
+            "/verify: without `secretRef` (the keys) or `matchOIDCIdentity` (who signs), Flux accepts anybody's signature (this is {\"provider\":\"cosign\"})"
+        ]
+    );
+}

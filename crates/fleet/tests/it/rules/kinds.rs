@@ -10,7 +10,9 @@ fn changed_kind(name: &str, change: impl Fn(&mut Value)) -> fleet::Operation {
         fleet::Kind::shipped().into_iter().find(|kind| kind.name().as_str() == name).expect("shipped");
     let mut file = Value::Object(shipped.file().clone());
     change(&mut file);
-    fleet::Operation::Define(std::sync::Arc::new(fleet::Kind::parse(&file.to_string()).expect("a good kind")))
+    fleet::Operation::Define(std::sync::Arc::new(
+        fleet::Kind::parse(&file.to_string(), &fleet::Reserved::none()).expect("a good kind"),
+    ))
 }
 
 #[test]
@@ -73,8 +75,9 @@ fn a_redefined_kind_is_checked_against_overrides_merged_with_definitions() {
     let fleet::Operation::Define(kind) = tiny_kind(&properties) else { panic!("a kind") };
     let mut file = Value::Object(kind.file().clone());
     file["schema"]["items"]["not"] = json!({"required": ["a", "b"]});
-    let kind =
-        fleet::Operation::Define(std::sync::Arc::new(fleet::Kind::parse(&file.to_string()).expect("good")));
+    let kind = fleet::Operation::Define(std::sync::Arc::new(
+        fleet::Kind::parse(&file.to_string(), &fleet::Reserved::none()).expect("good"),
+    ));
     let complaints = fleet.complaints(vec![kind]);
     assert!(complaints[0].starts_with("/tinies/0: with the overrides of `one`: "), "{complaints:?}");
 }
@@ -116,7 +119,7 @@ fn a_shipped_kind_may_be_extended_but_not_robbed_of_what_the_core_reads() {
         fleet::Kind::shipped().into_iter().find(|kind| kind.name().as_str() == "clusters").expect("shipped");
     let mut file = Value::Object(shipped.file().clone());
     file["schema"]["items"]["properties"]["patches"] = json!({"type": "string"});
-    let bad = fleet::Kind::parse(&file.to_string()).expect_err("retyped");
+    let bad = fleet::Kind::parse(&file.to_string(), &fleet::Reserved::none()).expect_err("retyped");
     assert_eq!(
         bad.problems,
         ["`schema.items.properties.patches` must be there, of type object: the service reads it"]
@@ -155,7 +158,7 @@ fn ids_that_a_kind_reserves_later_are_found_among_the_stored() {
 #[test]
 fn a_default_must_be_of_its_own_type() {
     let file = json!({"kind": "tinies", "apiVersion": "v1", "schema": {"key": {}, "items": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string", "format": "dns-label"}, "n": {"type": "string", "default": 3}}}}});
-    let bad = fleet::Kind::parse(&file.to_string()).expect_err("a wrong default");
+    let bad = fleet::Kind::parse(&file.to_string(), &fleet::Reserved::none()).expect_err("a wrong default");
     assert_eq!(bad.problems, ["`schema.items.properties.n.default` must be a string, not 3"]);
 }
 
@@ -163,7 +166,9 @@ fn a_default_must_be_of_its_own_type() {
 fn an_added_kind_has_ids_that_kubernetes_takes_and_no_references_into_other_schemas() {
     let parse = |properties: Value| {
         let file = json!({"kind": "tinies", "apiVersion": "v1", "schema": {"key": {}, "items": {"type": "object", "required": ["id"], "properties": properties}}});
-        fleet::Kind::parse(&file.to_string()).map(|_| ()).map_err(|bad| bad.problems)
+        fleet::Kind::parse(&file.to_string(), &fleet::Reserved::none())
+            .map(|_| ())
+            .map_err(|bad| bad.problems)
     };
     let problems = parse(json!({"id": {"type": "string"}})).expect_err("any id at all");
     assert!(

@@ -118,8 +118,9 @@ fn overrides_need_nothing_by_themselves_but_must_fit_the_definition() {
     let fleet::Operation::Define(kind) = tiny_kind(&entangled) else { panic!("a kind") };
     let mut file = Value::Object(kind.file().clone());
     file["schema"]["items"]["dependentRequired"] = json!({"a": ["b"]});
-    let kind =
-        fleet::Operation::Define(std::sync::Arc::new(fleet::Kind::parse(&file.to_string()).expect("good")));
+    let kind = fleet::Operation::Define(std::sync::Arc::new(
+        fleet::Kind::parse(&file.to_string(), &fleet::Reserved::none()).expect("good"),
+    ));
     fleet.accept(vec![
         kind,
         create("tinies", json!({"id": "with", "b": "x"})),

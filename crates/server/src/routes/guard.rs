@@ -1,0 +1,159 @@
+//! What stands before every handler: who is asking, what about, whether they may, and whether the request is one that the route's
+//! description allows.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use api::{MAX_BODY, ProblemName};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use http_body::Body as _;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::{Duration, timeout};
+
+use super::App;
+use super::call::{Fleet, kind_of};
+use super::description::{DRY_RUN, QueryOf, RequestBody, RequestHeader, Route};
+use super::params::Params;
+use crate::identity::{Action, Principal, authorise};
+use crate::problem::{Answered, Refusal};
+use crate::query::Query;
+
+/// How long a client may take to send a body.
+const BODY_DEADLINE: Duration = Duration::from_secs(30);
+
+/// A handler behind the guard of its route.
+#[derive(Clone)]
+pub(super) struct RouteGuard<H> {
+    pub(super) route: &'static Route,
+    pub(super) handler: H,
+}
+
+impl<H, T> Handler<T, Arc<App>> for RouteGuard<H>
+where
+    H: Handler<T, Arc<App>>,
+{
+    type Future = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+    fn call(self, request: Request, app: Arc<App>) -> Self::Future {
+        Box::pin(async move {
+            let Self { route, handler } = self;
+            let mut response = match admit(route, &app, request).await {
+                Ok(request) => handler.call(request, app).await,
+                Err(refusal) => refusal.into_response(),
+            };
+            response.extensions_mut().insert(route);
+            response
+        })
+    }
+}
+
+/// What the guard has found out about a request.
+pub(super) struct Admitted {
+    pub(super) route: &'static Route,
+    /// None on a route that is open to everybody.
+    pub(super) principal: Option<Principal>,
+    /// What they were allowed to do: of a write, whether to make it or only to plan it.
+    pub(super) action: Option<Action>,
+    pub(super) query: Query,
+}
+
+async fn admit(route: &'static Route, app: &App, request: Request) -> Answered<Request> {
+    let (mut parts, body) = request.into_parts();
+    let principal = match route.action {
+        Some(_) => Some(app.identity.authenticate(&parts.headers)?),
+        None => None,
+    };
+    let params = Params::read(&mut parts, route.path).await?;
+    let query = match route.query {
+        QueryOf::Ignored => Ok(Query::default()),
+        QueryOf::Only(_) | QueryOf::WithFilters(_) => Query::parse(parts.uri.query()),
+    };
+    let action = action(route, query.as_ref().ok());
+    if let (Some(principal), Some(action)) = (&principal, action) {
+        let no_target = || Refusal::internal(format!("`{}` lacks what its target needs", route.path));
+        authorise(principal, action, route.target.of(&params).ok_or_else(no_target)?)?;
+    }
+    // Whoever may not do this learns nothing from here on.
+    let query = described(route, app, &params, query?)?;
+    let body = if route.is_write() { checked(route, &parts, body).await? } else { body };
+    parts.extensions.insert(Arc::new(Admitted { route, principal, action, query }));
+    Ok(Request::from_parts(parts, body))
+}
+
+/// What a request to this route does. A dry run of a write plans it; a query that cannot be read counts as the write itself.
+fn action(route: &Route, query: Option<&Query>) -> Option<Action> {
+    let plans = route.query.parameters().contains(&DRY_RUN)
+        && query.is_some_and(|query| query.filter(DRY_RUN.name) == Some("true"));
+    if route.is_write() && plans { Some(Action::Plan) } else { route.action }
+}
+
+fn described(route: &Route, app: &App, params: &Params, query: Query) -> Answered<Query> {
+    match route.query {
+        QueryOf::Ignored => Ok(query),
+        QueryOf::Only(parameters) => query.described_by(parameters, &[]),
+        QueryOf::WithFilters(parameters) => {
+            let Fleet(state) = Fleet::now(app)?;
+            let kind = kind_of(&state, params.get("kind").unwrap_or_default())?;
+            let filters: Vec<&str> = kind.query_parameters().iter().map(|filter| &*filter.name).collect();
+            query.described_by(parameters, &filters)
+        }
+    }
+}
+
+/// A write whose headers the route honours, and without a body if it takes none.
+async fn checked(route: &Route, parts: &Parts, body: Body) -> Answered<Body> {
+    refuse_headers(route, &parts.headers)?;
+    if route.body != RequestBody::None {
+        return Ok(body);
+    }
+    if !body.is_end_stream() && !whole(body).await?.is_empty() {
+        return Err(Refusal::bad_request(format!("a {} has no body here", route.method.method())));
+    }
+    Ok(Body::empty())
+}
+
+fn refuse_headers(route: &Route, headers: &HeaderMap) -> Answered<()> {
+    let not_honoured = |header: &&RequestHeader| !route.headers.contains(header);
+    for header in RequestHeader::ALL.iter().filter(not_honoured) {
+        let name = header.name();
+        if !headers.contains_key(name) {
+            continue;
+        }
+        let instead = match header {
+            RequestHeader::IfMatch => {
+                let instead = route.without_if_match.unwrap_or("leave it out");
+                return Err(Refusal::bad_request(format!("`If-Match` has no meaning here; {instead}")));
+            }
+            RequestHeader::IdempotencyKey => "it is not in this version yet; leave it out",
+            RequestHeader::IfNoneMatch => "it is not for changes; to create what is not there, use POST",
+            RequestHeader::Confirm | RequestHeader::PlanRevision | RequestHeader::ChangeReason => {
+                "this route does not use it; leave it out"
+            }
+        };
+        return Err(Refusal::bad_request(format!("the header `{name}` is not accepted: {instead}")));
+    }
+    Ok(())
+}
+
+/// Reads a whole body.
+pub(super) async fn whole(body: Body) -> Answered<Bytes> {
+    let collected = timeout(BODY_DEADLINE, Limited::new(body, MAX_BODY).collect()).await.map_err(|_| {
+        let detail = format!("the body did not arrive within {} seconds", BODY_DEADLINE.as_secs());
+        Refusal::new(StatusCode::REQUEST_TIMEOUT, ProblemName::Invalid, detail)
+    })?;
+    match collected {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            ProblemName::TooLarge,
+            format!("the body has more than {MAX_BODY} bytes; send it in parts"),
+        )),
+        Err(error) => Err(Refusal::bad_request(format!("the body could not be read: {error}"))),
+    }
+}

@@ -1,0 +1,124 @@
+//! Changes that are decided one after the other, each on what the ones before it leave, to be appended together. It decides nothing
+//! itself: `fleet::apply` does.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fleet::{Commit, Policy, State, apply};
+
+use super::{Job, NotWritten, Written, still_at};
+
+/// The most transactions that are appended together.
+pub(super) const GROUP: usize = 256;
+/// The most bytes of bodies that are appended together, but for a single transaction that is larger.
+const GROUP_BYTES: usize = 8 * 1024 * 1024;
+
+pub(super) struct Group {
+    /// What they rest on.
+    pub(super) base: Arc<State>,
+    /// What comes of them.
+    pub(super) state: State,
+    pub(super) commits: Vec<Commit>,
+    /// What each will be told once it is safe.
+    pub(super) outcomes: Vec<Result<Written, NotWritten>>,
+}
+
+impl Group {
+    /// Decides about the first of those who wait, as many as fit.
+    pub(super) fn decide(base: Arc<State>, policy: &Policy, jobs: &VecDeque<Job>) -> Self {
+        let mut group = Self { state: (*base).clone(), base, commits: Vec::new(), outcomes: Vec::new() };
+        let mut bytes = 0;
+        for job in jobs.iter().take(GROUP) {
+            let before = group.commits.len();
+            let outcome = group.add(job, policy);
+            group.outcomes.push(outcome);
+            bytes += group.commits[before..].iter().map(Commit::body_bytes).sum::<usize>();
+            if bytes >= GROUP_BYTES {
+                break;
+            }
+        }
+        group
+    }
+
+    fn add(&mut self, job: &Job, policy: &Policy) -> Result<Written, NotWritten> {
+        still_at(&self.state, job.planned_on)?;
+        let applied = apply(&self.state, policy, &job.transaction)?;
+        let changed = applied.changes().iter().map(|change| (change.key().clone(), change.after().is_some()));
+        let changed = changed.collect();
+        self.state = applied.next.clone();
+        self.commits.extend(applied.commit);
+        Ok(Written { state: applied.next, changed, warnings: applied.warnings })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet::{Kind, Operation};
+    use serde_json::json;
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::writer::Request;
+
+    fn job(operations: Vec<Operation>) -> Job {
+        let request = Request {
+            operations,
+            confirm: None,
+            planned_on: None,
+            actor: "file:admin".into(),
+            reason: None,
+            request: None,
+        };
+        Job { planned_on: None, transaction: request.transaction(), reply: oneshot::channel().0 }
+    }
+
+    fn fleet() -> Arc<State> {
+        let kinds = Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
+        let applied = apply(&State::empty(), &Policy::default(), &job(kinds).transaction);
+        Arc::new(applied.expect("the kinds are good").next)
+    }
+
+    /// Each of them makes a namespace with about so many bytes.
+    fn jobs(number: usize, bytes: usize) -> VecDeque<Job> {
+        let create = |n: usize| {
+            let body = json!({"id": format!("n{n}"), "annotations": {"text": "x".repeat(bytes)}});
+            job(vec![Operation::Create { kind: "namespaces".into(), body, replace_decommissioned: false }])
+        };
+        (0..number).map(create).collect()
+    }
+
+    #[test]
+    fn a_group_is_bounded_by_its_number_and_by_its_bytes() {
+        let taken = |jobs: &VecDeque<Job>| {
+            let group = Group::decide(fleet(), &Policy::default(), jobs);
+            (group.outcomes.len(), group.commits.len())
+        };
+        assert_eq!(taken(&jobs(300, 1)), (GROUP, GROUP));
+        let some = GROUP_BYTES / 60_000 + 1;
+        assert_eq!(taken(&jobs(200, 60_000)), (some, some));
+    }
+
+    #[test]
+    fn each_of_a_group_is_decided_on_what_the_ones_before_it_leave() {
+        let twice: VecDeque<Job> = jobs(1, 1).into_iter().chain(jobs(1, 1)).collect();
+        let group = Group::decide(fleet(), &Policy::default(), &twice);
+        let outcomes: Vec<bool> = group.outcomes.iter().map(Result::is_ok).collect();
+        assert_eq!((outcomes, group.commits.len()), (vec![true, false], 1));
+    }
+
+    #[test]
+    fn a_plan_is_stale_once_another_of_the_same_group_has_changed_the_fleet() {
+        let fleet = fleet();
+        let on_head = |job: Job| Job { planned_on: Some(fleet.head().revision), ..job };
+        let nothing = || job(Vec::new());
+        let queue = [nothing()].into_iter().chain(jobs(2, 1)).chain([nothing()]).map(on_head).collect();
+        let group = Group::decide(fleet.clone(), &Policy::default(), &queue);
+        let told = |outcome: &Result<Written, NotWritten>| match outcome {
+            Ok(written) => written.state.head().revision.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let stale = "the fleet is at revision 2, and this was planned on revision 1; plan it again";
+        assert_eq!(group.outcomes.iter().map(told).collect::<Vec<_>>(), ["1", "2", stale, stale]);
+        assert_eq!(group.commits.len(), 1);
+    }
+}

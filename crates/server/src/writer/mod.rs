@@ -1,0 +1,174 @@
+//! The writer: one thread that decides about every change, in order, and the only thing in the process that can append to the store.
+//! This file is its handle, and what goes in and out; `thread` is what it does, `group` how several changes become one append.
+
+mod group;
+mod thread;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use fleet::{
+    CommitId, Key, Operation, Origin, Policy, Rejection, RemovalsDigest, Revision, State, Timestamp,
+    Transaction,
+};
+use ledger::{Append, Follow};
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use crate::metrics::Metrics;
+use crate::replica::Replica;
+
+/// How many may wait. Whoever comes then waits before the queue.
+const QUEUE: usize = 1_024;
+
+/// What somebody wants changed.
+#[derive(Debug)]
+pub struct Request {
+    pub operations: Vec<Operation>,
+    /// The removals that they confirm.
+    pub confirm: Option<RemovalsDigest>,
+    /// The revision that the fleet must still be at: the one that they saw a plan of this on.
+    pub planned_on: Option<Revision>,
+    pub actor: Box<str>,
+    pub reason: Option<Box<str>>,
+    /// Which request it is.
+    pub request: Option<Box<str>>,
+}
+
+impl Request {
+    /// The transaction, as of now.
+    pub fn transaction(self) -> Transaction {
+        let origin = Origin {
+            commit: CommitId(Uuid::now_v7().as_u128()),
+            time: now(),
+            actor: self.actor,
+            reason: self.reason,
+            request: self.request,
+            version: env!("CARGO_PKG_VERSION").into(),
+            idempotency: None,
+        };
+        Transaction { operations: self.operations, derived: false, confirm: self.confirm, origin }
+    }
+
+    /// Tries the transaction, and gives the request back to be made.
+    pub fn tried<T>(self, attempt: impl FnOnce(&Transaction) -> T) -> (Self, T) {
+        let planned_on = self.planned_on;
+        let transaction = self.transaction();
+        let outcome = attempt(&transaction);
+        let Transaction { operations, confirm, origin, .. } = transaction;
+        let Origin { actor, reason, request, .. } = origin;
+        (Self { operations, confirm, planned_on, actor, reason, request }, outcome)
+    }
+}
+
+/// The time of day.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// What has come of it. It is safe in the store.
+#[derive(Debug)]
+pub struct Written {
+    /// The fleet with it.
+    pub state: State,
+    /// The entries that it changed, and whether each still exists.
+    pub changed: Vec<(Key, bool)>,
+    pub warnings: Vec<String>,
+}
+
+/// Why nothing has come of it.
+#[derive(Debug, thiserror::Error)]
+pub enum NotWritten {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The fleet is not where it was planned on.
+    #[error("the fleet is at revision {now}, and this was planned on revision {planned_on}; plan it again")]
+    Stale { planned_on: Revision, now: Revision },
+    /// The store cannot take it now. Nothing has happened.
+    #[error("nothing was written: {0}")]
+    Unavailable(String),
+    /// Whether it has happened is not known.
+    #[error("whether it was written is not known: {0}")]
+    Unknown(String),
+}
+
+/// Refuses what was planned on another revision than the one that it is decided on.
+pub fn still_at(state: &State, planned_on: Option<Revision>) -> Result<(), NotWritten> {
+    let now = state.head().revision;
+    match planned_on {
+        Some(planned_on) if planned_on != now => Err(NotWritten::Stale { planned_on, now }),
+        _ => Ok(()),
+    }
+}
+
+/// A change that waits to be decided, and where its outcome goes.
+struct Job {
+    planned_on: Option<Revision>,
+    transaction: Transaction,
+    reply: oneshot::Sender<Result<Written, NotWritten>>,
+}
+
+/// The outcome of a job. A writer that ends without one may have appended before.
+type Outcome = oneshot::Receiver<Result<Written, NotWritten>>;
+
+impl Job {
+    fn of(request: Request) -> (Self, Outcome) {
+        let (reply, outcome) = oneshot::channel();
+        (Self { planned_on: request.planned_on, transaction: request.transaction(), reply }, outcome)
+    }
+
+    /// Whoever asked may have gone.
+    fn answer(self, outcome: Result<Written, NotWritten>) {
+        let _ = self.reply.send(outcome);
+    }
+}
+
+/// Takes changes to the writer.
+pub struct Writer {
+    jobs: mpsc::Sender<Job>,
+    failed: Arc<AtomicBool>,
+}
+
+const ENDED: &str = "the writer of this process has ended; restart it";
+
+impl Writer {
+    /// Starts the writer, which owns the appending side of the store. The thread ends when every handle is gone and nobody waits any
+    /// more.
+    pub fn start(
+        append: Box<dyn Append>,
+        follow: Arc<dyn Follow>,
+        replica: Arc<Replica>,
+        policy: Policy,
+        metrics: Metrics,
+    ) -> std::io::Result<(Self, JoinHandle<()>)> {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let failed = Arc::new(AtomicBool::new(false));
+        let thread = thread::WriterThread { append, follow, replica, policy, metrics };
+        let flag = failed.clone();
+        let running =
+            std::thread::Builder::new().name("writer".to_owned()).spawn(move || thread.run(queue, &flag))?;
+        Ok((Self { jobs, failed }, running))
+    }
+
+    /// Whether it has ended for good.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Has a change made, and returns when it is safe in the store, or certain not to be.
+    pub async fn write(&self, request: Request) -> Result<Written, NotWritten> {
+        let (job, answer) = Job::of(request);
+        self.jobs.send(job).await.map_err(|_| NotWritten::Unavailable(ENDED.to_owned()))?;
+        answer.await.unwrap_or_else(|_| Err(NotWritten::Unknown(ENDED.to_owned())))
+    }
+
+    /// The same on a thread that may block.
+    pub fn write_blocking(&self, request: Request) -> Result<Written, NotWritten> {
+        let (job, answer) = Job::of(request);
+        self.jobs.blocking_send(job).map_err(|_| NotWritten::Unavailable(ENDED.to_owned()))?;
+        answer.blocking_recv().unwrap_or_else(|_| Err(NotWritten::Unknown(ENDED.to_owned())))
+    }
+}
