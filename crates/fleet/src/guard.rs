@@ -370,7 +370,7 @@ impl Reading<'_> {
                 let cause = match new.input(name, input) {
                     None => Cause::Removed,
                     Some(false) => Cause::Disabled,
-                    Some(true) if name != PLATFORM_COMPONENTS => continue,
+                    Some(true) if kind.shape() != Shape::Component => continue,
                     Some(true) => match still_there(before, after, old, new, input) {
                         Some(cause) => cause,
                         None => continue,
@@ -379,6 +379,7 @@ impl Reading<'_> {
                 let spelt = matches!(cause, Cause::Removed | Cause::Disabled)
                     && self.named.references.contains(&(old.id.clone(), kind.name().clone(), input.clone()));
                 self.push(&old.id, kind.name(), input, cause, spelt);
+                // The one rule that knows a kind by its name: a Helm release lives in the namespace that is called like its component.
                 if name == NAMESPACES && is_home(after, new, input) {
                     self.push(&old.id, &KindName::from(PLATFORM_COMPONENTS), input, Cause::Evicted, false);
                 }

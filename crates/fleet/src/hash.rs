@@ -27,6 +27,10 @@ impl fmt::Debug for Hash {
 }
 
 impl Hash {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+
     /// Reads the 64 hexadecimal digits that `Display` wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
@@ -64,6 +68,21 @@ pub struct Position {
     pub revision: Revision,
     /// The hash of the last of them.
     pub hash: Hash,
+}
+
+impl Position {
+    /// Reads the `REVISION:HASH` that `Display` wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (revision, hash) = text.split_once(':')?;
+        let digits = revision.bytes().all(|b| b.is_ascii_digit()).then_some(revision)?;
+        Some(Self { revision: Revision(digits.parse().ok()?), hash: Hash::parse(hash)? })
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.revision, self.hash)
+    }
 }
 
 /// Hashes parts so that no two lists of parts collide by moving a boundary.

@@ -25,8 +25,8 @@ pub enum Irreversible {
     Forgotten(Key),
 }
 
-/// The operations that undo a commit, given the state that it was made on, for a transaction that is marked as `derived`. A cluster that it decommissioned comes back as a
-/// new one of the same id and DNS name; of a cluster that it created, the tombstone remains.
+/// The operations that undo a commit, given the state that it was made on, for a transaction that is marked as `derived`. A cluster
+/// that it decommissioned comes back as a new one of the same id and DNS name; of a cluster that it created, the tombstone remains.
 pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreversible> {
     let mut operations = Vec::new();
     let revived: BTreeSet<String> = commit.changes.iter().filter_map(dns_of_cluster).collect();

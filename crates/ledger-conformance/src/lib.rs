@@ -102,3 +102,29 @@ pub fn report(backend: &str, stories: usize) {
     let line = format!("conformance ran on: {backend} ({stories} stories)\n");
     std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes()).expect("standard output");
 }
+
+#[cfg(test)]
+mod tests {
+    /// A story that is not in the list runs on no backend.
+    #[test]
+    fn every_story_is_in_the_list() {
+        let list = include_str!("lib.rs");
+        let files = [
+            ("appending", include_str!("appending.rs")),
+            ("following", include_str!("following.rs")),
+            ("history", include_str!("history.rs")),
+            ("racing", include_str!("racing.rs")),
+            ("unknown", include_str!("unknown.rs")),
+        ];
+        let mut stories = 0;
+        for (module, source) in files {
+            let told =
+                source.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split_once("(store: &Store)"));
+            for (story, _) in told {
+                assert!(list.contains(&format!("{module}::{story},")), "{module}::{story}");
+                stories += 1;
+            }
+        }
+        assert!(stories > 30, "{stories}");
+    }
+}

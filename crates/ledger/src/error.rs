@@ -2,6 +2,9 @@
 
 use fleet::{CommitId, Diverged, NeedsNewer, Position, Revision};
 
+/// What to do about a store that was replaced under a running process.
+const PUT_BACK: &str = "Put back the one that was read before; if this one is meant, restart the process";
+
 /// Why a store could not be read, or is not to be followed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FeedError {
@@ -12,13 +15,13 @@ pub enum FeedError {
     #[error("there is no store yet: {0}")]
     NotInitialised(String),
     /// It is not the store that was read before.
-    #[error("this is another store than the one that was read before")]
+    #[error("this is another store than the one that was read before. {PUT_BACK}")]
     OtherStore,
     /// Its history and ours have parted.
-    #[error("the store has another commit at revision {0} than the one that was read before")]
+    #[error("the store has another commit at revision {0} than the one that was read before. {PUT_BACK}")]
     Forked(Revision),
     /// It ends before the commit that was read before.
-    #[error("the store ends at revision {theirs}, but revision {ours} was read before")]
+    #[error("the store ends at revision {theirs}, but revision {ours} was read before. {PUT_BACK}")]
     Regressed {
         /// The revision that was read before.
         ours: Revision,
@@ -56,10 +59,7 @@ pub enum FeedError {
     #[error("the store may have gone back: {0}")]
     Behind(String),
     /// It is not the store that an operator meant to accept.
-    #[error(
-        "the store ends at {}:{}, not at {}:{}; nothing was changed",
-        at.revision, at.hash, expect.revision, expect.hash
-    )]
+    #[error("the store ends at {at}, not at {expect}; nothing was changed")]
     NotAsExpected {
         /// Where the store ends.
         at: Position,
@@ -72,6 +72,9 @@ pub enum FeedError {
          made here, remove what is left of the old one first"
     )]
     Lost { file: String, beside: &'static str },
+    /// It is empty, or somebody else's.
+    #[error("{0}")]
+    NotAStore(String),
     /// What it holds is not what was written to it.
     #[error("the store is damaged: {0}. Restore it from a backup")]
     Corrupt(String),

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fleet::{Hash, Position, Revision};
+use fleet::Position;
 use ledger::{FeedError, Inspection, Sqlite};
 
 use crate::config::Store;
@@ -33,16 +33,11 @@ pub fn accept_store(store: &Store, expect: Option<&str>) -> Result<String, NotAc
             Ok(format!("{}{}", described(path, &found), next(&found)))
         }
         Some(text) => {
-            let expect = position(text).ok_or_else(|| NotAccepted::Expect(text.to_owned()))?;
+            let expect = Position::parse(text).ok_or_else(|| NotAccepted::Expect(text.to_owned()))?;
             let found = Sqlite::accept(path, expect)?;
             Ok(format!("{}The store is accepted. Start the service again.\n", described(path, &found)))
         }
     }
-}
-
-fn position(text: &str) -> Option<Position> {
-    let (revision, hash) = text.split_once(':')?;
-    Some(Position { revision: Revision(crate::query::digits(revision)?), hash: Hash::parse(hash)? })
 }
 
 fn described(path: &Path, found: &Inspection) -> String {
@@ -76,7 +71,7 @@ fn described(path: &Path, found: &Inspection) -> String {
         Ok(_) if found.is_behind => {
             let _ = writeln!(
                 text,
-                "The store went another way than the one that the mark is about. Look for that one before you accept this."
+                "The store's history is not the one that its head mark was written for. Look for the other store before you accept this one."
             );
         }
         _ => {}
@@ -85,11 +80,11 @@ fn described(path: &Path, found: &Inspection) -> String {
 }
 
 fn next(found: &Inspection) -> String {
-    let Position { revision, hash } = found.position();
     if !found.is_behind && found.wal_problem.is_none() {
         return "The store is not behind its head mark: there is nothing to accept.\n".to_owned();
     }
     format!(
-        "Clusters will be told what this store holds, and Flux deletes what it lacks. To go on with it:\n  flux-resourceset accept-store --expect {revision}:{hash}\n"
+        "Clusters will be served what this store holds, and Flux deletes what it lacks. To accept it:\n  flux-resourceset accept-store --expect {}\n",
+        found.position()
     )
 }

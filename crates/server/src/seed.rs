@@ -1,7 +1,6 @@
 //! The seed: a file that fills a new store. A seed that fits is one commit, together with the kinds; a larger fleet is loaded in parts, the
 //! catalog first, and until the last of them no process answers anything from it.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,13 +9,10 @@ use fleet::{
     Violation, apply,
 };
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::json;
 use crate::writer::Request;
 
-/// The actor of what the service does by itself.
-pub(crate) const ACTOR: &str = "flux-resourceset";
 /// Room for the kinds and the record of the seed in the first part.
 const SPARE_CHANGES: usize = 100;
 /// The most bytes of text that a part has. What is stored may be a little longer.
@@ -65,7 +61,7 @@ impl Seed {
         let Value::Object(members) = value else {
             return Err(bad("it must be one JSON object: kind → array of documents".to_owned()));
         };
-        let hash = Hash(Sha256::digest(&bytes).into());
+        let hash = Hash::of(&bytes);
         let mut seed = Self { file: file.to_owned(), hash, documents: Vec::new(), problems: Vec::new() };
         for (name, documents) in members {
             let Some(kind) = kinds.iter().find(|kind| kind.name().as_str() == name) else {
@@ -112,19 +108,17 @@ impl Seed {
     pub fn requests(self, state: &State, policy: &Policy, kinds: Vec<Kind>) -> Result<Vec<Request>, BadSeed> {
         let (file, mut problems) = (self.file.clone(), self.problems.clone());
         let parts = self.parts(state, kinds);
-        let many = parts.len();
+        let (many, is_rest) = (parts.len(), state.seeding().is_some());
         let mut requests = Vec::with_capacity(many);
         let mut state = state.clone();
         for (n, Part { operations, places }) in parts.into_iter().enumerate() {
-            let of = if many > 1 { format!(", part {} of {many}", n + 1) } else { String::new() };
-            let request = Request {
-                operations,
-                confirm: None,
-                planned_on: None,
-                actor: ACTOR.into(),
-                reason: Some(format!("a new store, filled from {}{of}", file.display()).into()),
-                request: None,
+            let of = match (is_rest, many) {
+                (true, _) => format!(", the rest, part {} of {many}", n + 1),
+                (false, 1) => String::new(),
+                (false, _) => format!(", part {} of {many}", n + 1),
             };
+            let reason = format!("a new store, filled from {}{of}", file.display());
+            let request = Request::of_service(operations, &reason);
             let (request, outcome) = request.tried(|transaction| apply(&state, policy, transaction));
             requests.push(request);
             match outcome {
@@ -186,10 +180,4 @@ fn told(places: &[Option<String>], violation: &Violation) -> String {
     let place = places.get(violation.operation).cloned().flatten().unwrap_or_else(|| "the kinds".to_owned());
     let id = violation.key.as_ref().map(|key| format!(" ({})", key.id())).unwrap_or_default();
     format!("{place}{id} {}: {}", violation.pointer.as_str(), violation.message)
-}
-
-/// The shipped kinds that are not in force. A kind that is in force stays as it is.
-pub(crate) fn missing_kinds(state: &State) -> Vec<Kind> {
-    let in_force: BTreeSet<&str> = state.kinds().iter().map(|kind| kind.name().as_str()).collect();
-    Kind::shipped().into_iter().filter(|kind| !in_force.contains(kind.name().as_str())).collect()
 }

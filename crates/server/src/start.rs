@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use crate::config::{Config, Mode, Store};
 use crate::replica::{self, NotNext, Replica};
-use crate::seed::{self, BadSeed, Seed};
+use crate::seed::{BadSeed, Seed};
 use crate::writer::{NotWritten, Request, Writer};
 
 /// Why a process does not start.
@@ -31,7 +31,7 @@ pub enum NotStarted {
     NotNext(#[from] NotNext),
     /// A seed was interrupted, and the same file is not given again.
     #[error(
-        "the store is being filled from a seed, and that was interrupted: start with the same SEED_FILE to go on, or remove the store to begin again"
+        "loading the seed was interrupted: start with the same SEED_FILE to continue, or remove the store to start over"
     )]
     Interrupted,
 }
@@ -85,7 +85,7 @@ pub fn prepare(
     };
     let mut at = state.head().revision;
     replica.turn().begin(state)?;
-    while let Err(overtaken) = write_all(missing, at, is_new, writer, stop) {
+    while let Err(overtaken) = write_all(missing, at, writer, stop) {
         let NotWritten::Stale { .. } = overtaken else { return Err(overtaken.into()) };
         // Another process has written since. What is missing now is another question: it may have filled the store.
         let known = replica.known().ok_or(NotNext)?;
@@ -101,29 +101,24 @@ pub fn prepare(
 fn write_all(
     requests: Vec<Request>,
     mut at: Revision,
-    is_new: bool,
     writer: &Writer,
     stop: &CancellationToken,
 ) -> Result<(), NotWritten> {
-    let parts = requests.len();
-    for (n, request) in requests.into_iter().enumerate() {
+    for request in requests {
         if stop.is_cancelled() {
             return Ok(());
         }
+        let reason = request.reason.clone().unwrap_or_default();
         let written = writer.write_blocking(Request { planned_on: Some(at), ..request })?;
         at = written.state.head().revision;
-        match (is_new, n + 1 == parts) {
-            (true, true) => info!(revision = at.0, "the store is filled"),
-            (true, false) => info!(revision = at.0, "part {} of {parts} of the seed is loaded", n + 1),
-            (false, _) => info!(revision = at.0, "added what was missing"),
-        }
+        info!(revision = at.0, %reason, "the service has written to the store");
     }
     Ok(())
 }
 
 /// What is to be written before the fleet is served.
 fn requests(state: &State, seed: Option<&Path>, policy: &Policy) -> Result<Vec<Request>, NotStarted> {
-    let kinds = seed::missing_kinds(state);
+    let kinds = missing_kinds(state);
     let is_new = state.head().revision == Revision(0);
     match (seed, state.seeding()) {
         (Some(file), None) if is_new => {
@@ -150,17 +145,16 @@ fn requests(state: &State, seed: Option<&Path>, policy: &Policy) -> Result<Vec<R
     }
 }
 
+/// The shipped kinds that are not in force. A kind that is in force stays as it is.
+fn missing_kinds(state: &State) -> Vec<Kind> {
+    let is_missing = |kind: &Kind| state.kinds().get(kind.name().as_str()).is_none();
+    Kind::shipped().into_iter().filter(is_missing).collect()
+}
+
 fn add(kinds: Vec<Kind>, reason: &str) -> Option<Request> {
     let operations: Vec<Operation> =
         kinds.into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
-    (!operations.is_empty()).then(|| Request {
-        operations,
-        confirm: None,
-        planned_on: None,
-        actor: seed::ACTOR.into(),
-        reason: Some(reason.into()),
-        request: None,
-    })
+    (!operations.is_empty()).then(|| Request::of_service(operations, reason))
 }
 
 /// Says which kinds in force are not those of this version.

@@ -16,6 +16,7 @@ use crate::rejection::{Reason, Violations};
 use crate::render::{self, MAX_INPUTS, MAX_SENT, MAX_STORED};
 use crate::sample::Sample;
 use crate::shelf::Shelf;
+use crate::space::Space;
 use crate::state::State;
 
 /// What a transaction touched.
@@ -62,7 +63,10 @@ pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations:
                 },
             },
             // Nothing of the fleet refers to these.
-            Key::Tombstone(_) | Key::System(_) => {}
+            Key::Tombstone(_) => {}
+            Key::System(key) => match key.space {
+                Space::Seed | Space::Unknown(_) => {}
+            },
         }
     }
     catalog.check_users(before, next, violations);

@@ -17,12 +17,12 @@ use crate::document::{Cluster, Interner, Kept};
 use crate::finding::Finding;
 use crate::guard::Named;
 use crate::ids::{CLUSTERS, CommitId, Dns, KindName, PATCHES, Revision, Uid};
-use crate::key::{DocumentKey, Key};
+use crate::key::{DocumentKey, Key, SystemKey};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
 use crate::rejection::{Reason, Rejection, Violations};
 use crate::sample::Sample;
-use crate::space::{Seeding, SystemEntry};
+use crate::space::SystemEntry;
 use crate::state::{Entry, State, Step, decode_document};
 use crate::transaction::Operation;
 
@@ -38,8 +38,8 @@ pub(super) struct Draft<'a> {
     defined: BTreeMap<KindName, (usize, Arc<Kind>)>,
     /// The decommission records that are forgotten.
     forgotten: BTreeMap<Dns, usize>,
-    /// What becomes of the record of a seed that is being loaded.
-    seeding: Option<(usize, Option<Seeding>)>,
+    /// The system entries that are written or taken away.
+    system: BTreeMap<SystemKey, (usize, Option<SystemEntry>)>,
 }
 
 /// What the transaction makes of one document.
@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
             documents: BTreeMap::new(),
             defined: BTreeMap::new(),
             forgotten: BTreeMap::new(),
-            seeding: None,
+            system: BTreeMap::new(),
         };
         for (n, operation) in operations.iter().enumerate() {
             if let Operation::Define(kind) = operation {
@@ -292,9 +292,9 @@ impl<'a> Draft<'a> {
         self.forgotten.insert(dns, operation);
     }
 
-    /// Writes the record of a seed that is being loaded, or takes it away.
-    pub(super) fn seed(&mut self, operation: usize, seeding: Option<Seeding>) {
-        self.seeding = Some((operation, seeding));
+    /// Writes a system entry, or takes it away.
+    pub(super) fn write_system(&mut self, operation: usize, (key, entry): (SystemKey, Option<SystemEntry>)) {
+        self.system.insert(key, (operation, entry));
     }
 
     /// Whether the transaction has already deleted what was there before it.
@@ -367,13 +367,13 @@ impl<'a> Draft<'a> {
                 }
             }
         }
-        match self.seeding.take() {
-            None => {}
-            Some((operation, None)) => made.remove(operation, Key::System(Seeding::key())),
-            Some((operation, Some(seeding))) => {
-                let entry = SystemEntry::Seed(seeding);
-                let body = entry.canonical();
-                made.put(operation, Key::System(Seeding::key()), Entry::System(entry), body);
+        for (key, (operation, entry)) in std::mem::take(&mut self.system) {
+            match entry {
+                None => made.remove(operation, Key::System(key)),
+                Some(entry) => {
+                    let body = entry.canonical();
+                    made.put(operation, Key::System(key), Entry::System(entry), body);
+                }
             }
         }
         let Made { touched, changes, steps, .. } = made;

@@ -12,6 +12,7 @@ use crate::kind::{Kind, Shape};
 use crate::patch::{Patch, SpeltOut};
 use crate::pointer::Pointer;
 use crate::rejection::Reason;
+use crate::space::Seeding;
 use crate::transaction::{Operation, Target};
 
 pub(super) fn run(draft: &mut Draft<'_>, n: usize, operation: &Operation) {
@@ -36,7 +37,7 @@ pub(super) fn run(draft: &mut Draft<'_>, n: usize, operation: &Operation) {
         // Taken up before any other operation.
         Operation::Define(_) => Ok(()),
         Operation::Seed(seeding) => {
-            draft.seed(n, seeding.clone());
+            draft.write_system(n, Seeding::change(seeding.as_ref()));
             Ok(())
         }
     };

@@ -206,27 +206,27 @@ impl Cluster {
 
     /// The ids of what it refers to, of one kind, and whether each is installed.
     pub fn inputs_of(&self, kind: &str) -> impl Iterator<Item = (&Id, bool)> {
-        let components = if kind == PLATFORM_COMPONENTS { &*self.components } else { &[] };
+        let components = if Shape::of(kind) == Shape::Component { &*self.components } else { &[] };
         let components = components.iter().map(|reference| (&reference.id, reference.enabled()));
         components.chain(self.references_to(kind).iter().map(|reference| (&reference.id, true)))
     }
 
     /// Whether it has an input, and whether that is installed.
     pub(crate) fn input(&self, kind: &str, id: &Id) -> Option<bool> {
-        if kind == PLATFORM_COMPONENTS {
-            return self.component(id.as_str()).map(Reference::enabled);
+        match Shape::of(kind) {
+            Shape::Component => self.component(id.as_str()).map(Reference::enabled),
+            Shape::Cluster | Shape::Definition => self.reference(kind, id.as_str()).map(|_| true),
         }
-        self.reference(kind, id.as_str()).map(|_| true)
     }
 
     /// Whether it refers to a document, as a reference or as a dependency that it sets itself.
     pub fn refers_to(&self, kind: &str, id: &str) -> bool {
-        match kind {
-            PLATFORM_COMPONENTS => {
+        match Shape::of(kind) {
+            Shape::Component => {
                 self.component(id).is_some()
                     || self.own_dependencies().any(|(_, ids)| ids.iter().any(|d| d.as_str() == id))
             }
-            _ => self.reference(kind, id).is_some(),
+            Shape::Cluster | Shape::Definition => self.reference(kind, id).is_some(),
         }
     }
 

@@ -46,16 +46,20 @@ impl Shape {
             Self::Definition => "definition",
         }
     }
+
+    /// What the core makes of the documents of a kind, by its name.
+    pub fn of(kind: &str) -> Self {
+        match kind {
+            CLUSTERS => Self::Cluster,
+            PLATFORM_COMPONENTS => Self::Component,
+            _ => Self::Definition,
+        }
+    }
 }
 
 impl KindName {
-    /// What the core makes of the documents of a kind of this name.
     pub fn shape(&self) -> Shape {
-        match self.as_str() {
-            CLUSTERS => Shape::Cluster,
-            PLATFORM_COMPONENTS => Shape::Component,
-            _ => Shape::Definition,
-        }
+        Shape::of(self.as_str())
     }
 }
 

@@ -1,6 +1,8 @@
 //! `@seed`: a seed that is too large for one commit and is being loaded. While the entry is there, the fleet is not complete and no
 //! process answers anything from it: whoever acts on the list of clusters would delete the machines that are not loaded yet.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use crate::canonical::Canonical;
@@ -8,9 +10,13 @@ use crate::finding::Finding;
 use crate::hash::Hash;
 use crate::key::SystemKey;
 use crate::pointer::Pointer;
-use crate::space::Space;
+use crate::space::{Space, SystemEntry};
+use crate::state::State;
 
 pub(super) const SPACE: &str = "@seed";
+
+/// There is one at a time. Every poll looks it up.
+static KEY: LazyLock<SystemKey> = LazyLock::new(|| SystemKey { space: Space::Seed, id: "file".into() });
 
 /// A seed that is being loaded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,10 +25,20 @@ pub struct Seeding {
     pub file: Hash,
 }
 
+impl State {
+    /// The seed that is being loaded, if one is: until it is, the fleet is not complete.
+    pub fn seeding(&self) -> Option<&Seeding> {
+        match self.system(&KEY)? {
+            SystemEntry::Seed(seeding) => Some(seeding),
+            SystemEntry::Opaque(_) => None,
+        }
+    }
+}
+
 impl Seeding {
-    /// There is one at a time.
-    pub(crate) fn key() -> SystemKey {
-        SystemKey { space: Space::Seed, id: "file".into() }
+    /// What a transaction does that begins with a seed, or is done with it.
+    pub(crate) fn change(seeding: Option<&Self>) -> (SystemKey, Option<SystemEntry>) {
+        (KEY.clone(), seeding.cloned().map(SystemEntry::Seed))
     }
 
     pub(super) fn decode(mut map: Map<String, Value>) -> Result<Self, Finding> {

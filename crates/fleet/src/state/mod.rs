@@ -17,11 +17,11 @@ use crate::commit::Epoch;
 use crate::document::{Cluster, Component, Definition, Stored, Tombstone};
 use crate::guard::Spending;
 use crate::hash::{Counted, Hash, Position, StateDigest, Sum};
-use crate::ids::{Dns, Id, KindName, PLATFORM_COMPONENTS, Revision, Timestamp, Uid};
+use crate::ids::{Dns, Id, KindName, Revision, Timestamp, Uid};
 use crate::key::{DocumentKey, Key, SystemKey};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::shelf::Shelf;
-use crate::space::{Seeding, SystemEntry};
+use crate::space::SystemEntry;
 
 pub(crate) use advance::Step;
 pub(crate) use entry::{Entry, decode_document, decode_tombstone};
@@ -113,16 +113,9 @@ impl State {
         self.epoch
     }
 
-    /// The seed that is being loaded, if one is: until it is, the fleet is not complete.
-    pub fn seeding(&self) -> Option<&Seeding> {
-        // Every poll asks, and almost never is there any system entry.
-        if self.system.is_empty() {
-            return None;
-        }
-        match &self.system.get(&Seeding::key())?.doc {
-            SystemEntry::Seed(seeding) => Some(seeding),
-            SystemEntry::Opaque(_) => None,
-        }
+    /// A system entry. What it says, the file of its space reads.
+    pub(crate) fn system(&self, key: &SystemKey) -> Option<&SystemEntry> {
+        self.system.get(key).map(|stored| &stored.doc)
     }
 
     /// The digest of everything in it.
@@ -272,9 +265,9 @@ impl State {
 
     /// The `Id` that the catalog holds for a text, to share its allocation.
     pub(crate) fn id_of(&self, kind: &str, text: &str) -> Option<&Id> {
-        match kind {
-            PLATFORM_COMPONENTS => self.components.find(text).map(|stored| &stored.doc.id),
-            _ => self.definition(kind, text).map(|stored| &stored.doc.id),
+        match Shape::of(kind) {
+            Shape::Component => self.components.find(text).map(|stored| &stored.doc.id),
+            Shape::Cluster | Shape::Definition => self.definition(kind, text).map(|stored| &stored.doc.id),
         }
     }
 

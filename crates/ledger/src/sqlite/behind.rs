@@ -37,7 +37,7 @@ pub(super) fn must_reach(
 
 fn no_mark(database: &Path, head: Position) -> FeedError {
     FeedError::Behind(format!(
-        "{} holds {}, but its head mark {} is missing: it cannot be said whether that is everything that was acknowledged. {}",
+        "{} holds {}, but its head mark {} is missing, so nothing tells whether that is every acknowledged commit. {}",
         database.display(),
         said(head),
         sibling(database, "-mark").display(),

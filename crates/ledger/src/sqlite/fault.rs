@@ -94,13 +94,17 @@ fn meaning(error: &Error) -> FeedError {
         None | Some(ErrorCode::Unknown | ErrorCode::ConstraintViolation) => {
             FeedError::Corrupt(error.to_string())
         }
+        Some(ErrorCode::SystemIoFailure) => FeedError::Unreachable(format!(
+            "{error}: the disk fails, or a file of the store was replaced. If this does not pass, restore the store from a backup"
+        )),
         Some(_) => FeedError::Unreachable(error.to_string()),
     }
 }
 
 /// What a process needs, even one that only reads: SQLite's readers take part in locking.
 pub(super) const PERMISSIONS: &str = "a process, even one that only reads, must be allowed to read and write the file, \
-     its `-wal` and its `-shm`, to create these two in their directory, and to read the `-mark`";
+     its `-wal` and its `-shm`, to create these two in their directory, and to read the `-mark`; one that writes must be \
+     allowed to write the `-mark` too";
 
 #[cfg(test)]
 mod tests {

@@ -100,9 +100,9 @@ pub(super) fn must_be_ours(path: &Path, look: Look) -> Result<(), FeedError> {
 
 /// It was never written to, or it is somebody else's. An emptied file must not silently become a new fleet.
 pub(super) fn refused(path: &Path, what: &str) -> FeedError {
-    FeedError::Corrupt(format!(
-        "{} {what}. Nothing was changed. If a store is to be made here, move the file away first; if there was a store, bring \
-         it back from a backup",
+    FeedError::NotAStore(format!(
+        "{} {what}. Nothing was changed. To make a store here, move the file away first; if there was a store, restore it from \
+         a backup",
         path.display()
     ))
 }
@@ -114,6 +114,13 @@ fn application_id(path: &Path) -> rusqlite::Result<i32> {
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?;
     connection.pragma_query_value(None, "application_id", |row| row.get(0))
+}
+
+/// What a process that reads says of a file that is not there any more.
+pub(super) fn gone(path: impl std::fmt::Display) -> FeedError {
+    FeedError::Unreachable(format!(
+        "the file {path} is gone. Put it back, or restore the store from a backup"
+    ))
 }
 
 pub(super) fn unreachable(path: &Path, error: &io::Error) -> FeedError {

@@ -10,13 +10,14 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fleet::{Hash, Position, Revision};
 
 use super::Access;
+use super::fault::PERMISSIONS;
 use super::file::{self, FileId, MODE, sibling, unreachable};
 use super::identity::StoreId;
 use crate::error::FeedError;
@@ -131,6 +132,9 @@ impl Mark {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok(None);
             }
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                return Err(FeedError::Unreachable(format!("{}: {error}; {PERMISSIONS}", path.display())));
+            }
             Err(error) => return Err(unreachable(&path, &error)),
         };
         let found = file.metadata().map_err(|error| unreachable(&path, &error))?;
@@ -141,7 +145,7 @@ impl Mark {
     pub(super) fn create(database: &Path, bound: Bound) -> Result<(), FeedError> {
         let path = sibling(database, "-mark");
         let draft = sibling(&path, &format!(".{}.new", StoreId::draw()?));
-        let made = make(&draft, &path, &Slots::all(bound));
+        let made = make(&draft, &path, database, &Slots::all(bound));
         // Nothing to be done about it, and nothing that does harm.
         let _ = fs::remove_file(&draft);
         made.and_then(|()| File::open(file::directory(database))?.sync_all())
@@ -182,7 +186,7 @@ impl Mark {
 
     fn refusal(&self, unusable: Unusable) -> FeedError {
         FeedError::Behind(format!(
-            "the head mark {} {unusable}: it cannot be said whether the store holds everything that was acknowledged. {}",
+            "the head mark {} {unusable}, so nothing tells whether the store holds every acknowledged commit. {}",
             self.path.display(),
             advice(None)
         ))
@@ -196,10 +200,10 @@ impl Mark {
             self.greatest().and_then(|greatest| greatest.map_err(|unusable| self.refusal(unusable)));
         let raised = greatest.and_then(|(index, noted)| {
             if noted.store != bound.store {
-                return Err(self.refusal(Unusable("speaks of another store")));
+                return Err(self.refusal(Unusable("belongs to another store")));
             }
             if noted.at.revision == bound.at.revision && noted.at.hash != bound.at.hash {
-                return Err(self.refusal(Unusable("speaks of another history")));
+                return Err(self.refusal(Unusable("belongs to another history")));
             }
             if noted.at.revision >= bound.at.revision {
                 return Ok(());
@@ -247,9 +251,12 @@ fn take_turn(turn: &File) -> bool {
     false
 }
 
-fn make(draft: &Path, path: &Path, slots: &Slots) -> io::Result<()> {
+fn make(draft: &Path, path: &Path, database: &Path, slots: &Slots) -> io::Result<()> {
     fs::write(draft, slots.0)?;
     fs::set_permissions(draft, Permissions::from_mode(MODE))?;
+    let owner = fs::metadata(database)?;
+    // Only root may; for anybody else the mark is theirs, as the `-wal` would be.
+    let _ = chown(draft, Some(owner.uid()), Some(owner.gid()));
     File::open(draft)?.sync_all()?;
     match fs::hard_link(draft, path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
@@ -266,7 +273,7 @@ pub(super) fn in_use(database: &Path) -> FeedError {
 
 /// What to do about a store that is not believed; `holds` is what it holds, if that is known.
 pub(super) fn advice(holds: Option<Position>) -> String {
-    let expect = holds.map(|at| format!(" --expect {}:{}", at.revision, at.hash)).unwrap_or_default();
+    let expect = holds.map(|at| format!(" --expect {at}")).unwrap_or_default();
     format!(
         "Bring back the newest database with its `-wal` and its `-mark`. If you want to go on with the store as it is, stop all \
          processes that use it and run `flux-resourceset accept-store{expect}`"

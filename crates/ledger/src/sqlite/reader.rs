@@ -199,7 +199,7 @@ impl Reader {
             self.suspect = true;
             if self.wal_now()?.is_none() {
                 let wal = sibling(&self.path, "-wal");
-                return Err(FeedError::Unreachable(format!("the file {} is gone", wal.display())));
+                return Err(file::gone(wal.display()));
             }
         } else {
             if let Some(open) = self.open.as_ref().filter(|_| now.modified != last.modified) {
@@ -226,7 +226,7 @@ impl Reader {
     fn missing(&self) -> FeedError {
         let path = self.path.display();
         if self.pin.store().is_some() {
-            return FeedError::Unreachable(format!("the file {path} is gone"));
+            return file::gone(path);
         }
         let none_yet = || FeedError::NotInitialised(format!("there is no file {path}"));
         create::must_be_new(&self.path).err().unwrap_or_else(none_yet)

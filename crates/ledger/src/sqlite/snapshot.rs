@@ -99,7 +99,7 @@ fn load_entries(connection: &Connection) -> Result<State, Fault> {
         };
     };
     chain::header_is_itself(&head)?;
-    Ok(loader.finish(&head, recent(connection, head.origin.time)?)?)
+    Ok(loader.finish(&head, recent(connection, &head)?)?)
 }
 
 fn entries(connection: &Connection, space: &str) -> Result<Vec<fleet::Row>, Fault> {
@@ -126,16 +126,31 @@ fn header_at(connection: &Connection, revision: Revision) -> Result<Option<Heade
     Ok(rows.next()?.map(columns::header).transpose()?.map(|line| line.header))
 }
 
-/// What the guard still counts. Somebody who edits an older commit must not get its budget back.
-fn recent(connection: &Connection, now: Timestamp) -> Result<Vec<(Timestamp, Tally)>, Fault> {
-    let sql = format!("SELECT {COMMIT} FROM commits WHERE time > ?1 ORDER BY revision");
+/// What the guard still counts, oldest first. It walks back from the head, and each commit proves the one before it: a query by time
+/// would pass over a commit that somebody has removed or given another time, and its budget would be free again.
+fn recent(connection: &Connection, head: &Header) -> Result<Vec<(Timestamp, Tally)>, Fault> {
+    let since = head.origin.time.0.saturating_sub(GUARD_WINDOW);
+    let sql = format!("SELECT {COMMIT} FROM commits WHERE revision <= ?1 ORDER BY revision DESC");
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query([now.0.saturating_sub(GUARD_WINDOW)])?;
+    let mut rows = statement.query([number(head.at.revision.0)])?;
     let mut recent = Vec::new();
-    while let Some(row) = rows.next()? {
-        let header = columns::header(row)?.header;
+    let mut expected = head.at;
+    while expected != Position::default() {
+        let header = rows.next()?.map(columns::header).transpose()?.map(|line| line.header);
+        let Some(header) = header.filter(|header| header.at == expected) else {
+            let revision = expected.revision;
+            return Err(Fault::corrupt(format!(
+                "the commit of revision {revision} is missing, or is not the one that the next commit follows"
+            )));
+        };
         chain::header_is_itself(&header)?;
+        // Times never run backwards.
+        if header.origin.time.0 <= since {
+            break;
+        }
         recent.push((header.origin.time, header.removals));
+        expected = Position { revision: Revision(expected.revision.0 - 1), hash: header.previous };
     }
+    recent.reverse();
     Ok(recent)
 }

@@ -32,7 +32,7 @@ pub(super) fn length(frames: u64, page: u64) -> u64 {
 pub(super) fn must_be_whole(database: &Path) -> Result<(), FeedError> {
     match damage(database)? {
         None => Ok(()),
-        Some(damage) => Err(FeedError::Corrupt(format!("{damage}. {}", advice(None)))),
+        Some(damage) => Err(FeedError::Behind(format!("{damage}. {}", advice(None)))),
     }
 }
 

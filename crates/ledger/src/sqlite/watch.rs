@@ -114,5 +114,5 @@ fn replaced(path: &Path) -> FeedError {
 }
 
 fn cut_short(path: &Path, was: u64, is: u64) -> FeedError {
-    FeedError::Corrupt(format!("{} was cut short from {was} to {is} bytes. {ADVICE}", path.display()))
+    FeedError::Corrupt(format!("{} was cut short from {was} to {is} bytes", path.display()))
 }

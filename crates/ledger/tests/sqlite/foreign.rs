@@ -8,9 +8,9 @@ use crate::place::Place;
 
 fn refused(place: &Place, what: &str) {
     let before = (std::fs::read(place.store()).expect("a file"), place.files());
-    let advice = "Nothing was changed. If a store is to be made here, move the file away first; if there was a store, bring it \
-                  back from a backup";
-    let expected = FeedError::Corrupt(format!("{} {what}. {advice}", place.store().display()));
+    let advice = "Nothing was changed. To make a store here, move the file away first; if there was a store, restore it from a \
+                  backup";
+    let expected = FeedError::NotAStore(format!("{} {what}. {advice}", place.store().display()));
     assert_eq!(Sqlite::open(&place.store(), Access::Write).err(), Some(expected.clone()));
     assert_eq!(place.reader().load(), Err(expected));
     assert_eq!((std::fs::read(place.store()).expect("a file"), place.files()), before);
@@ -57,6 +57,6 @@ fn a_path_with_characters_that_mean_something_in_an_address_is_just_a_path() {
         Sqlite::open(&path, Access::Write).expect("the same store");
         let theirs = place.path(&format!("theirs-{name}"));
         database(&theirs, "DELETE");
-        assert!(matches!(Sqlite::open(&theirs, Access::Write).err(), Some(FeedError::Corrupt(_))));
+        assert!(matches!(Sqlite::open(&theirs, Access::Write).err(), Some(FeedError::NotAStore(_))));
     }
 }

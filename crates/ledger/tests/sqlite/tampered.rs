@@ -181,6 +181,13 @@ fn an_edited_head_commit_is_noticed() {
 fn an_edited_older_commit_is_noticed_by_the_guard_and_by_the_audit_log() {
     let hash = "the commit of revision 2 has another hash than its contents";
     assert_eq!(after("UPDATE commits SET ordinary = 0, each = 7 WHERE revision = 2"), hash);
+    assert_eq!(
+        after("UPDATE commits SET time = 1 WHERE revision = 2"),
+        hash,
+        "one that seems too old to count"
+    );
+    let missing = "the commit of revision 2 is missing, or is not the one that the next commit follows";
+    assert_eq!(after("DELETE FROM commits WHERE revision = 2"), missing);
     let place = Place::new();
     let path = place.path("store.db");
     let mut writer = open(&path, Access::Write);

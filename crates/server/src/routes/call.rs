@@ -104,7 +104,9 @@ impl FromRequestParts<Arc<App>> for Call {
     }
 }
 
-/// The fleet as it may be served, or the 503 that says why not.
+/// The fleet as it may be served, or the 503 that says why not. A handler sees the one that the guard has checked the request against,
+/// if it had to.
+#[derive(Clone)]
 pub(super) struct Fleet(pub(super) Arc<State>);
 
 impl Fleet {
@@ -117,8 +119,11 @@ impl Fleet {
 impl FromRequestParts<Arc<App>> for Fleet {
     type Rejection = Refusal;
 
-    async fn from_request_parts(_: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
-        Self::now(app)
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        match parts.extensions.get::<Self>() {
+            Some(fleet) => Ok(fleet.clone()),
+            None => Self::now(app),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use fleet::{CLUSTERS, Key, Kind, Listing, Operation, QueryParameter, Selector, Target};
+use fleet::{CLUSTERS, Key, Kind, Listing, Operation, QueryParameter, Selector, Shape, Target};
 use http::{HeaderValue, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -210,7 +210,7 @@ async fn users(
 ) -> Answered {
     let limit = call.query().limit()?;
     let kind = kind_of(&state, &kind)?;
-    if kind.name().as_str() == CLUSTERS {
+    if kind.shape() == Shape::Cluster {
         return Err(Refusal::missing("nothing refers to clusters"));
     }
     if state.revision_of(&Key::document(kind.name(), &*id)).is_none() {

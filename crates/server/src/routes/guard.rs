@@ -80,7 +80,18 @@ async fn admit(route: &'static Route, app: &App, request: Request) -> Answered<R
         authorise(principal, action, route.target.of(&params).ok_or_else(no_target)?)?;
     }
     // Whoever may not do this learns nothing from here on.
-    let query = described(route, app, &params, query?)?;
+    let query = match route.query {
+        QueryOf::Ignored => query?,
+        QueryOf::Only(parameters) => query?.described_by(parameters, &[])?,
+        QueryOf::WithFilters(parameters) => {
+            let fleet = Fleet::now(app)?;
+            let kind = kind_of(&fleet.0, params.get("kind").unwrap_or_default())?;
+            let filters: Vec<&str> = kind.query_parameters().iter().map(|filter| &*filter.name).collect();
+            let query = query?.described_by(parameters, &filters)?;
+            parts.extensions.insert(fleet);
+            query
+        }
+    };
     let body = if route.is_write() { checked(route, &parts, body).await? } else { body };
     parts.extensions.insert(Arc::new(Admitted { route, principal, action, query }));
     Ok(Request::from_parts(parts, body))
@@ -91,19 +102,6 @@ fn action(route: &Route, query: Option<&Query>) -> Option<Action> {
     let plans = route.query.parameters().contains(&DRY_RUN)
         && query.is_some_and(|query| query.filter(DRY_RUN.name) == Some("true"));
     if route.is_write() && plans { Some(Action::Plan) } else { route.action }
-}
-
-fn described(route: &Route, app: &App, params: &Params, query: Query) -> Answered<Query> {
-    match route.query {
-        QueryOf::Ignored => Ok(query),
-        QueryOf::Only(parameters) => query.described_by(parameters, &[]),
-        QueryOf::WithFilters(parameters) => {
-            let Fleet(state) = Fleet::now(app)?;
-            let kind = kind_of(&state, params.get("kind").unwrap_or_default())?;
-            let filters: Vec<&str> = kind.query_parameters().iter().map(|filter| &*filter.name).collect();
-            query.described_by(parameters, &filters)
-        }
-    }
 }
 
 /// A write whose headers the route honours, and without a body if it takes none.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fleet::{CLUSTERS, Kind, Operation, Target};
+use fleet::{CLUSTERS, Kind, Operation, Shape, Target};
 use http::{StatusCode, header};
 
 use super::answer::etag;
@@ -40,7 +40,7 @@ fn target(call: &Call, cluster: &str) -> Answered<Target> {
 /// A kind that clusters refer to.
 fn referable(call: &Call, name: &str) -> Answered<Arc<Kind>> {
     let kind = call.kind(name)?;
-    if kind.name().as_str() == CLUSTERS {
+    if kind.shape() == Shape::Cluster {
         return Err(Refusal::missing("a cluster does not refer to clusters"));
     }
     Ok(kind)

@@ -37,7 +37,22 @@ pub struct Request {
     pub request: Option<Box<str>>,
 }
 
+/// The actor of what the service does by itself.
+const SERVICE: &str = "flux-resourceset";
+
 impl Request {
+    /// What the service itself wants changed, at its start.
+    pub fn of_service(operations: Vec<Operation>, reason: &str) -> Self {
+        Self {
+            operations,
+            confirm: None,
+            planned_on: None,
+            actor: SERVICE.into(),
+            reason: Some(reason.into()),
+            request: None,
+        }
+    }
+
     /// The transaction, as of now.
     pub fn transaction(self) -> Transaction {
         let origin = Origin {

@@ -175,7 +175,7 @@ fn held(
             break known;
         }
         let state =
-            follower::replayed(&known, &missed).map_err(|problem| FeedError::Corrupt(problem.to_string()))?;
+            follower::replayed(&known, &missed).map_err(|problem| FeedError::from(problem.diverged))?;
         let advanced = turn.advance(state, missed);
         advanced.map_err(|problem| FeedError::Corrupt(problem.to_string()))?;
     };
