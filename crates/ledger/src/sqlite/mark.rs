@@ -254,9 +254,10 @@ fn take_turn(turn: &File) -> bool {
 fn make(draft: &Path, path: &Path, database: &Path, slots: &Slots) -> io::Result<()> {
     fs::write(draft, slots.0)?;
     fs::set_permissions(draft, Permissions::from_mode(MODE))?;
-    let owner = fs::metadata(database)?;
     // Only root may; for anybody else the mark is theirs, as the `-wal` would be.
-    let _ = chown(draft, Some(owner.uid()), Some(owner.gid()));
+    if let Ok(owner) = fs::metadata(database) {
+        let _ = chown(draft, Some(owner.uid()), Some(owner.gid()));
+    }
     File::open(draft)?.sync_all()?;
     match fs::hard_link(draft, path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),

@@ -345,13 +345,13 @@ async fn a_commit_that_does_not_replay_ends_following_and_no_snapshot_takes_its_
     following.join().expect("it ends");
 }
 
-/// A commit of a later version with an entry that has to be understood, appended to a store.
-fn append_future(store: &Memory) {
+/// A commit of a later version, with an entry of a space that this one does not know, appended to a store.
+fn append_future(store: &Memory, space: &str) {
     let Opened { follow, append, .. } = store.open();
     let commits =
         follow.read(Position::default(), Budget { commits: 9, bytes: usize::MAX }).expect("commits");
     let at = commits.last().expect("a commit").header.at;
-    let future = ledger_conformance::fixture::forged(&commits, &[("@future", "{}")]);
+    let future = ledger_conformance::fixture::forged(&commits, &[(space, "{}")]);
     append.expect("for writing").append(at, &[future]).expect("appended");
 }
 
@@ -388,7 +388,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 async fn an_entry_of_a_later_version_is_not_followed_and_nothing_is_written_on_top_of_it() {
     let store = filled().await;
     let running = Api::on_store(Mode::Crud, store.open());
-    append_future(&store);
+    append_future(&store, "@future");
     let follow = store.open().follow;
     let problem = follower::catch_up(&*follow, &running.app.replica).expect_err("it is not followed");
     assert_eq!(problem.to_string(), format!("revision 2 cannot be followed: {NEEDS}"));
@@ -405,7 +405,7 @@ async fn a_running_process_that_meets_an_entry_of_a_later_version_answers_the_sa
     let _following = Following::start(store.open().follow, replica);
     until("it is loaded", async || running.get(POLL).await.status == 200).await;
     let before = running.get(POLL).await.expect(200).bytes;
-    append_future(&store);
+    append_future(&store, "@future");
     until("polls turn 503", async || {
         let answer = running.get(POLL).await;
         assert!(answer.status == 503 || answer.bytes == before, "{answer:?}");
@@ -419,7 +419,7 @@ async fn a_running_process_that_meets_an_entry_of_a_later_version_answers_the_sa
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_starts_on_a_store_of_a_later_version_says_what_it_needs() {
     let store = filled().await;
-    append_future(&store);
+    append_future(&store, "@future");
     let replica = Arc::new(Replica::new(None));
     let starting = Api::on(Mode::ReadOnly, store.open(), replica.clone());
     let _following = Following::start(store.open().follow, replica);
@@ -427,6 +427,32 @@ async fn a_process_that_starts_on_a_store_of_a_later_version_says_what_it_needs(
     let ready = starting.get("/ready").await.expect(503).json();
     assert_eq!((&ready["needs"], &ready["status"]), (&json!(NEEDS), &json!("not ready")));
     starting.get("/api/v2/flux/clusters/one.example.com/namespaces").await.expect(503);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_entry_of_a_later_version_that_may_be_ignored_changes_no_byte_of_any_poll() {
+    async fn polls(api: &Api) -> Vec<(String, Vec<u8>)> {
+        let mut answers = Vec::new();
+        for cluster in ["one", "two"] {
+            for kind in ["platform-components", "namespaces", "rolebindings"] {
+                let path = format!("/api/v2/flux/clusters/{cluster}.example.com/{kind}");
+                let answer = api.get(&path).await.expect(200);
+                answers.push((answer.header("etag").to_owned(), answer.bytes.to_vec()));
+            }
+        }
+        answers
+    }
+    let store = filled().await;
+    let running = Api::on_store(Mode::Crud, store.open());
+    let before = polls(&running).await;
+    append_future(&store, "@?future");
+    follower::catch_up(&*store.open().follow, &running.app.replica).expect("it is followed");
+    assert_eq!(running.app.replica.known().expect("known").head().revision, Revision(2));
+    assert_eq!(polls(&running).await, before);
+    let started = Api::on_store(Mode::ReadOnly, store.open());
+    assert_eq!(polls(&started).await, before);
+    started.get("/ready").await.expect(200);
+    assert_eq!(create(&running, "more").await.0, 201, "and it is written on top of it");
 }
 
 /// Counts the commits that are read.
