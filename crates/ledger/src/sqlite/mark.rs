@@ -12,6 +12,7 @@ use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fleet::{Hash, Position, Revision};
@@ -59,6 +60,7 @@ impl Bound {
 }
 
 /// The slots of a mark.
+#[derive(Clone, PartialEq, Eq)]
 struct Slots([u8; LENGTH]);
 
 impl Slots {
@@ -79,11 +81,19 @@ impl Slots {
     }
 }
 
+/// What some slots say. To work that out is a tenth of what a small append costs, and mostly they are those of the last time.
+struct Decoded {
+    slots: Slots,
+    index: usize,
+    bound: Bound,
+}
+
 /// An open mark, with a shared lock on it for as long as it is open: [`Mark::lock`] finds out whether any process has the store open.
 pub(super) struct Mark {
     path: PathBuf,
     file: File,
     id: FileId,
+    last: Mutex<Option<Decoded>>,
 }
 
 /// Why a mark says nothing, as the end of a sentence about it.
@@ -138,7 +148,8 @@ impl Mark {
             Err(error) => return Err(unreachable(&path, &error)),
         };
         let found = file.metadata().map_err(|error| unreachable(&path, &error))?;
-        Ok(Some(Self { path, file, id: FileId { device: found.dev(), inode: found.ino() } }))
+        let id = FileId { device: found.dev(), inode: found.ino() };
+        Ok(Some(Self { path, file, id, last: Mutex::default() }))
     }
 
     /// Makes a mark, unless there is one by then. Whole or not at all, and synced.
@@ -168,10 +179,18 @@ impl Mark {
 
     /// What the mark says, or why it says nothing.
     pub(super) fn look(&self) -> Result<Result<Bound, Unusable>, FeedError> {
-        Ok(self.greatest()?.map(|(_, bound)| bound))
+        Ok(self.decoded(&mut self.last())?.map(|decoded| decoded.bound))
     }
 
-    fn greatest(&self) -> Result<Result<(usize, Bound), Unusable>, FeedError> {
+    fn last(&self) -> MutexGuard<'_, Option<Decoded>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the slots, and what they say.
+    fn decoded<'a>(
+        &self,
+        last: &'a mut Option<Decoded>,
+    ) -> Result<Result<&'a mut Decoded, Unusable>, FeedError> {
         let mut slots = Slots([0; LENGTH]);
         let length = self.file.metadata().map_err(|error| unreachable(&self.path, &error))?.len();
         match self.file.read_exact_at(&mut slots.0, 0) {
@@ -181,7 +200,11 @@ impl Mark {
             }
             _ => return Ok(Err(Unusable("does not have the length that it was made with"))),
         }
-        Ok(slots.greatest().ok_or(Unusable("holds no valid line")))
+        if last.as_ref().is_none_or(|last| last.slots != slots) {
+            let greatest = slots.greatest();
+            *last = greatest.map(|(index, bound)| Decoded { slots, index, bound });
+        }
+        Ok(last.as_mut().ok_or(Unusable("holds no valid line")))
     }
 
     fn refusal(&self, unusable: Unusable) -> FeedError {
@@ -196,9 +219,11 @@ impl Mark {
     /// none overwrites what another has noted in between.
     pub(super) fn raise(&self, bound: Bound, turn: Option<&File>) -> Result<(), FeedError> {
         let locked = turn.filter(|turn| take_turn(turn));
-        let greatest =
-            self.greatest().and_then(|greatest| greatest.map_err(|unusable| self.refusal(unusable)));
-        let raised = greatest.and_then(|(index, noted)| {
+        let mut last = self.last();
+        let decoded = self.decoded(&mut last);
+        let decoded = decoded.and_then(|decoded| decoded.map_err(|unusable| self.refusal(unusable)));
+        let raised = decoded.and_then(|decoded| {
+            let noted = decoded.bound;
             if noted.store != bound.store {
                 return Err(self.refusal(Unusable("belongs to another store")));
             }
@@ -208,9 +233,12 @@ impl Mark {
             if noted.at.revision >= bound.at.revision {
                 return Ok(());
             }
-            let slot = (index + 1) % SLOTS * SLOT;
-            let written = self.file.write_all_at(&bound.encode(), slot as u64);
-            written.map_err(|error| unreachable(&self.path, &error))
+            let index = (decoded.index + 1) % SLOTS;
+            let (line, at) = (bound.encode(), index * SLOT);
+            self.file.write_all_at(&line, at as u64).map_err(|error| unreachable(&self.path, &error))?;
+            decoded.slots.0[at..at + SLOT].copy_from_slice(&line);
+            (decoded.index, decoded.bound) = (index, bound);
+            Ok(())
         });
         if let Some(turn) = locked {
             // Closing the file would unlock it as well.
@@ -350,7 +378,7 @@ mod tests {
         for revision in 1..=20 {
             mark.raise(bound(store, revision * 8), None).expect("raised");
         }
-        let (index, _) = mark.greatest().expect("read").expect("a position");
+        let index = mark.decoded(&mut mark.last()).expect("read").expect("a position").index;
         mark.file.write_all_at(b"torn", (index * SLOT) as u64 + 60).expect("written");
         assert_eq!(mark.read(), Ok(bound(store, 19 * 8)));
     }
@@ -360,7 +388,11 @@ mod tests {
         let (_directory, database, store) = made();
         let mark = open(&database);
         mark.raise(bound(store, 1), None).expect("raised");
-        let (index, last) = mark.greatest().expect("read").expect("a position");
+        let (index, last) = {
+            let mut last = mark.last();
+            let decoded = mark.decoded(&mut last).expect("read").expect("a position");
+            (decoded.index, decoded.bound)
+        };
         for bit in 0..SLOT * 8 {
             let mut slot = last.encode();
             slot[bit / 8] ^= 1 << (bit % 8);
