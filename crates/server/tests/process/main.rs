@@ -9,6 +9,7 @@ mod gone_back;
 mod http;
 mod pollers;
 mod polling;
+mod seeding;
 mod service;
 mod settings;
 mod shutdown;
