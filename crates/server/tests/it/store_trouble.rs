@@ -437,7 +437,7 @@ async fn an_entry_of_a_later_version_that_may_be_ignored_changes_no_byte_of_any_
             for kind in ["platform-components", "namespaces", "rolebindings"] {
                 let path = format!("/api/v2/flux/clusters/{cluster}.example.com/{kind}");
                 let answer = api.get(&path).await.expect(200);
-                answers.push((answer.header("etag").to_owned(), answer.bytes.to_vec()));
+                answers.push((answer.header("etag").to_owned(), answer.bytes.clone()));
             }
         }
         answers
