@@ -67,6 +67,10 @@ impl Service {
         let crud_program = program("crud", &crud_address)
             .with("API_MODE", "crud")
             .with("CRUD_AUTH_TOKEN", ADMIN_TOKEN)
+            // All stories change this one fleet within an hour; what the guard asks about, each confirms.
+            .with("GUARD_DELETIONS_PER_HOUR", "1000".to_owned())
+            .with("GUARD_REMOVALS_PER_HOUR", "10000".to_owned())
+            .with("GUARD_CONFIRMATIONS_PER_HOUR", "1000".to_owned())
             .with("SEED_FILE", seed_file.display().to_string());
         let reader_program = program("read-only", &reader_address).with("API_MODE", "read-only");
         let mut service = Self {

@@ -3,6 +3,7 @@
 
 mod batch;
 mod decommissioned;
+mod guard;
 mod kind;
 mod list;
 mod plan;
@@ -14,13 +15,15 @@ mod whoami;
 
 pub use batch::{BatchAnswer, ChangedDocument, MAX_BODY, MAX_OPERATIONS, Operation, PatchType};
 pub use decommissioned::{DECOMMISSIONED, Decommissioned};
+pub use guard::{Allowance, Grant, Guard, GuardLimits, NeededAllowance, Spent};
 pub use kind::{CLUSTER, COMPONENT, EACH, KINDS, Kind};
 pub use list::Revisioned;
 pub use plan::{
-    Change, Effect, Effects, FieldChange, Plan, PlannedDocument, Removal, RemovalGroup, Removals, Totals,
+    Asks, Change, Effect, Effects, FieldChange, Plan, PlannedDocument, Removal, RemovalGroup, Removals,
+    Totals,
 };
 pub use problem::{NO_SUCH_PATH, Problem, ProblemName, Violation};
 pub use revision::{Counts, DocumentChange, DocumentKey, DocumentVersion, Revision, RevisionDetail};
-pub use standing::{CRUD, GuardLimits, READY, Standing, WRITER_FAILED};
+pub use standing::{CRUD, READY, Standing, WRITER_FAILED};
 pub use strict::Strict;
 pub use whoami::{ADMIN, Whoami};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{DECOMMISSIONED, EACH};
+use crate::{DECOMMISSIONED, EACH, NeededAllowance};
 
 /// The answer to a dry run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -24,12 +24,28 @@ pub struct Plan {
     pub removals: Removals,
     /// What to send as `X-Confirm`, if the guard would ask for it.
     pub confirm: Option<String>,
-    /// Why it would.
+    /// What the guard would ask about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<Asks>,
+    /// Why the guard would stop it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// What somebody must be allowed before it goes through, confirmed or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<NeededAllowance>,
     /// What one should know about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// What the guard asks somebody to confirm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Asks {
+    /// What goes.
+    Removals,
+    /// How many clusters it reaches.
+    Clusters,
 }
 
 /// A document that a change would make, change or remove.
@@ -144,7 +160,7 @@ pub struct Removal {
     pub kind: String,
     /// The input.
     pub input: String,
-    /// Why: `decommissioned`, `removed`, `disabled`, `redelivered`, `moved` or `evicted`.
+    /// Why: `decommissioned`, `removed`, `disabled`, `redelivered`, `moved`, `evicted`, `replaced` or `left_environment`.
     pub cause: String,
     /// Whether the request spelt it out.
     pub named: bool,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::NeededAllowance;
 use crate::plan::Removals;
 
 /// What sort of problem it is; its `type` is this name behind `urn:flux-resourceset:`.
@@ -15,6 +16,8 @@ pub enum ProblemName {
     InUse,
     /// The guard asks for a confirmation.
     Confirm,
+    /// The guard's budget is used up.
+    Allowance,
     /// It is not at the expected revision.
     Stale,
     /// Something is over its limit.
@@ -39,6 +42,7 @@ impl ProblemName {
             Self::Exists => "exists",
             Self::InUse => "in-use",
             Self::Confirm => "confirm",
+            Self::Allowance => "allowance",
             Self::Stale => "stale",
             Self::TooLarge => "too-large",
             Self::Unauthorised => "unauthorised",
@@ -61,6 +65,7 @@ impl ProblemName {
             Self::Exists => "There is already one",
             Self::InUse => "It is in use or protected",
             Self::Confirm => "Flux would delete things: please confirm",
+            Self::Allowance => "The guard's budget of the hour is used up",
             Self::Stale => "It has changed in the meantime",
             Self::TooLarge => "It is too large",
             Self::Unauthorised => "A credential is needed",
@@ -90,12 +95,15 @@ pub struct Problem {
     /// Everything that is wrong with what was sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Violation>,
-    /// What Flux would delete, if that has to be confirmed.
+    /// What Flux would delete, if the guard has stopped it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removals: Option<Removals>,
     /// What to send as `X-Confirm` to confirm exactly these removals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<String>,
+    /// What somebody must be allowed before it goes through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<NeededAllowance>,
     /// The same request with the confirmation, ready to paste.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curl: Option<String>,

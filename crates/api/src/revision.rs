@@ -37,8 +37,11 @@ pub struct Counts {
     pub each: u32,
     /// Other inputs.
     pub ordinary: u32,
-    /// Whether somebody confirmed exactly these.
+    /// Whether the guard asked, and somebody confirmed exactly these.
     pub confirmed: bool,
+    /// Whether an allowance covered them.
+    #[serde(default)]
+    pub allowed: bool,
 }
 
 /// The name of a document.

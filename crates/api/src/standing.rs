@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::GuardLimits;
+
 /// The status of a process that answers polls.
 pub const READY: &str = "ready";
 /// The mode of a process that the fleet is managed with.
@@ -52,15 +54,4 @@ impl Standing {
     pub fn has_failed_writer(&self) -> bool {
         self.writer.as_deref() == Some(WRITER_FAILED)
     }
-}
-
-/// From where on the guard asks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct GuardLimits {
-    /// Clusters in one transaction.
-    pub clusters: u32,
-    /// Decommissions, and removals that take data with them.
-    pub deletions_per_hour: u32,
-    /// Other removals.
-    pub removals_per_hour: u32,
 }

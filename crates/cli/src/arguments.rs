@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     apply, assign, audit, cluster, config, create, delete, demo, describe, diff, doctor, edit, enable,
-    export, forget, get, history, inputs, kinds, manual, overrides, patch, set_patch,
+    export, forget, get, guard, history, inputs, kinds, manual, overrides, patch, set_patch,
 };
 use crate::connection::ConnectionFlags;
 
@@ -16,7 +16,8 @@ use crate::connection::ConnectionFlags;
 /// A document is named KIND ID or KIND/ID, which is what `-o name` prints.
 ///
 /// Every change shows first what the clusters would see of it and what Flux would delete, and asks. Without a terminal, `--yes` agrees to
-/// the plan that is shown and to no other.
+/// the plan that is shown and to no other. What the guard asks about, `--yes` does not answer: `--expect`, `--max-removals` and
+/// `--max-clusters` do.
 ///
 /// Exit codes: 0 done; 1 failed, or `diff` found differences; 2 the command line is wrong; 3 the effects moved since the plan.
 #[derive(Parser)]
@@ -70,6 +71,7 @@ pub(crate) enum FleetCommand {
     Audit(audit::Audit),
     Inputs(inputs::Inputs),
     Kinds(kinds::ListKinds),
+    Guard(guard::Guard),
     Cluster(cluster::Cluster),
     Demo(demo::Demo),
 }

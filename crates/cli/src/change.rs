@@ -2,13 +2,15 @@
 //!
 //! The service refuses the change if the fleet is no longer at the revision that the plan was worked out on. Then the plan is worked out
 //! again: if it does the same, it is carried out; if not, nothing is, unless somebody agrees to the new one.
+//!
+//! What the guard asks about is answered by whoever has seen it, never by `--yes`: see [`crate::agree`].
 
 use api::{BatchAnswer, Change as Happens, Operation, Plan, ProblemName};
 use clap::{Args, ValueEnum};
 use client::{Commitment, Error};
 use serde_json::json;
 
-use crate::ask;
+use crate::agree::{agree, may_go_on};
 use crate::failure::Failure;
 use crate::kinds::is_record;
 use crate::parts::Part;
@@ -23,14 +25,20 @@ const ATTEMPTS: usize = 20;
 #[command(next_help_heading = "How it is changed")]
 pub(crate) struct ChangeFlags {
     /// Only show what would happen
-    #[arg(long, conflicts_with_all = ["yes", "expect"])]
+    #[arg(long, conflicts_with_all = ["yes", "expect", "max_removals", "max_clusters"])]
     pub plan: bool,
-    /// Agree to the plan that is shown, and to no other
+    /// Agree to the plan that is shown, unless the guard asks about it
     #[arg(short, long)]
     pub yes: bool,
     /// Agree only to this plan, which `--plan` showed earlier; if it is another by now, the exit code is 3
     #[arg(long, value_name = "PLAN")]
     pub expect: Option<String>,
+    /// Agree, also if the guard asks, as long as at most this many inputs are deleted
+    #[arg(long, value_name = "NUMBER")]
+    pub max_removals: Option<usize>,
+    /// Agree, also if the guard asks, as long as at most this many clusters see a change
+    #[arg(long, value_name = "NUMBER")]
+    pub max_clusters: Option<usize>,
     /// Why, for the audit log
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
@@ -42,7 +50,17 @@ pub(crate) struct ChangeFlags {
 impl ChangeFlags {
     /// Whether nobody has to be asked.
     pub(crate) fn is_agreed(&self) -> bool {
-        self.yes || self.expect.is_some()
+        self.yes || self.expect.is_some() || self.max_removals.is_some() || self.max_clusters.is_some()
+    }
+
+    /// The flags for what is left to do after a part of it was done.
+    pub(crate) fn after(&self, done: &Done) -> Self {
+        let left = |most: Option<usize>, used: usize| most.map(|most| most.saturating_sub(used));
+        Self {
+            max_removals: left(self.max_removals, done.removals),
+            max_clusters: left(self.max_clusters, done.clusters),
+            ..self.clone()
+        }
     }
 }
 
@@ -82,10 +100,21 @@ impl Change {
 /// What came of it.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It was carried out, and this was changed.
-    Done(BatchAnswer),
+    /// It was carried out.
+    Done(Done),
     /// It was only shown, or there was nothing to do.
     Shown,
+}
+
+/// A plan that was carried out.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// What it changed.
+    pub answer: BatchAnswer,
+    /// How many inputs it deleted.
+    pub removals: usize,
+    /// How many clusters saw it.
+    pub clusters: usize,
 }
 
 /// Shows the plan of a change, asks, and carries it out.
@@ -119,7 +148,7 @@ pub(crate) fn carry_out_part(
         }
         return Ok(Outcome::Shown);
     }
-    agree(session, flags, part)?;
+    agree(session, &shown, flags, part)?;
     for _ in 0..ATTEMPTS {
         let under =
             Commitment { planned_on: shown.revision, confirm: shown.confirm.clone(), reason: reason.clone() };
@@ -130,7 +159,8 @@ pub(crate) fn carry_out_part(
                     session.output.warn(warning);
                 }
                 tell(session, &shown, &done.answer, flags, part)?;
-                return Ok(Outcome::Done(done.answer));
+                let (removals, clusters) = (shown.removals.inputs, shown.effects.clusters);
+                return Ok(Outcome::Done(Done { answer: done.answer, removals, clusters }));
             }
             Err(error) => error,
         };
@@ -138,8 +168,9 @@ pub(crate) fn carry_out_part(
         if let Error::Unreachable { .. } | Error::Foreign { .. } = error {
             return Err(Failure::Unknown(error.to_string()));
         }
-        // The fleet has moved, or with it what Flux would delete.
-        if !error.is(ProblemName::Stale) && !error.is(ProblemName::Confirm) {
+        // The fleet has moved, or with it what Flux would delete, or the guard's budget.
+        let moved = [ProblemName::Stale, ProblemName::Confirm, ProblemName::Allowance];
+        if !moved.into_iter().any(|name| error.is(name)) {
             return Err(change.refused(error));
         }
         let now = match session.client.plan(&change.operations) {
@@ -151,13 +182,14 @@ pub(crate) fn carry_out_part(
         if !plan::same(&now, &shown) {
             session.output.note("The fleet has changed since the plan was shown. It would now do this:");
             show(session, &now, flags)?;
+            may_go_on(&now)?;
             if flags.is_agreed() {
                 return Err(Failure::Moved("the effects moved since the plan was shown".to_owned()));
             }
             if now.changed == 0 {
                 return Ok(Outcome::Shown);
             }
-            agree(session, flags, part)?;
+            agree(session, &now, flags, part)?;
         }
         shown = now;
     }
@@ -176,7 +208,7 @@ fn is_impossible(error: &Error) -> bool {
 }
 
 /// A reason as a header can carry it.
-fn reason(text: &str) -> Result<String, Failure> {
+pub(crate) fn reason(text: &str) -> Result<String, Failure> {
     if text.chars().any(char::is_control) {
         return Err(Failure::usage("`--reason` must be one line"));
     }
@@ -201,20 +233,6 @@ fn show(session: &Session, plan: &Plan, flags: &ChangeFlags) -> Result<(), Failu
             Ok(())
         }
     }
-}
-
-fn agree(session: &Session, flags: &ChangeFlags, part: Option<Part>) -> Result<(), Failure> {
-    if flags.is_agreed() {
-        return Ok(());
-    }
-    if !session.output.is_interactive() {
-        return Err(Failure::with_next(
-            "nothing was changed: nobody is there to be asked",
-            "`--yes` agrees to the plan that is shown, `--plan` only shows it",
-        ));
-    }
-    let question = part.map_or("Carry this out?".to_owned(), |part| format!("Carry out {part}?"));
-    if ask::confirm(session.output, &question) { Ok(()) } else { Err(Failure::Declined) }
 }
 
 fn tell_json(

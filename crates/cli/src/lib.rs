@@ -6,6 +6,7 @@
 // Comments on arguments are help texts, read in a terminal: names there have no marks around them.
 #![allow(clippy::doc_markdown)]
 
+mod agree;
 mod arguments;
 mod ask;
 mod bootstrap;

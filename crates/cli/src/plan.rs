@@ -20,7 +20,9 @@ const NOTHING: &str = "Nothing would change.";
 
 /// Whether two plans do the same, and the guard asks the same about them.
 pub(crate) fn same(one: &Plan, other: &Plan) -> bool {
-    (&one.digest, &one.confirm) == (&other.digest, &other.confirm)
+    // The digest that confirms is another one in another hour.
+    let asked = |plan: &Plan| (plan.asks.clone(), plan.confirm.is_some(), plan.allowance.is_some());
+    one.digest == other.digest && asked(one) == asked(other)
 }
 
 /// What a plan is called: the beginning of its digest.
@@ -83,7 +85,13 @@ pub(crate) fn text(plan: &Plan) -> String {
         let _ = writeln!(
             text,
             "{}",
-            styled(YELLOW, format_args!("The guard asks for a confirmation: {because}"))
+            styled(
+                YELLOW,
+                format_args!(
+                    "{}: {because}",
+                    if plan.allowance.is_some() { "The guard stops this" } else { "The guard asks" }
+                )
+            )
         );
     }
     for warning in &plan.warnings {

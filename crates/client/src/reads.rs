@@ -1,6 +1,6 @@
 //! Everything that only asks.
 
-use api::{Decommissioned, DocumentVersion, Kind, Revision, RevisionDetail, Revisioned, Whoami};
+use api::{Decommissioned, DocumentVersion, Guard, Kind, Revision, RevisionDetail, Revisioned, Whoami};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -44,7 +44,7 @@ pub struct AuditQuery {
 }
 
 /// The path with these segments, whatever was typed for them.
-fn path<const SEGMENTS: usize>(segments: [&str; SEGMENTS]) -> Result<String, Error> {
+pub(crate) fn path<const SEGMENTS: usize>(segments: [&str; SEGMENTS]) -> Result<String, Error> {
     const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     let mut path = String::new();
     for segment in segments {
@@ -97,6 +97,11 @@ impl Client {
         }
         all.truncate(enough);
         Ok(all)
+    }
+
+    /// The guard's limits, what is used up of them, and the allowances.
+    pub fn guard(&self) -> Result<Guard, Error> {
+        self.get("/guard", &[])?.json()
     }
 
     /// The kinds that the service has.

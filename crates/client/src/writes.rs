@@ -1,10 +1,11 @@
 //! Changes. Every one of them is a batch: what is tried is what is done.
 
-use api::{BatchAnswer, Operation, Plan};
+use api::{Allowance, BatchAnswer, Grant, Operation, Plan};
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::json;
 
+use crate::reads::path;
 use crate::{Answer, Client, Error, answered};
 
 /// What a change is made under.
@@ -42,6 +43,22 @@ impl Client {
         let warnings = answer.headers.get_all("warning").iter();
         let warnings = warnings.filter_map(|warning| warning.to_str().ok().map(warning_text)).collect();
         Ok(Committed { answer: answer.json()?, warnings })
+    }
+
+    /// Allows somebody more than the guard's budgets.
+    pub fn allow(&self, grant: &Grant, reason: &str) -> Result<Allowance, Error> {
+        let (request, url) = self.request(Method::POST, "/guard/allowances");
+        let request = request.header("X-Change-Reason", reason).header(CONTENT_TYPE, "application/json");
+        answered(request.body(json!(grant).to_string()).send(), url)?.json()
+    }
+
+    /// Takes an allowance back.
+    pub fn revoke_allowance(&self, id: &str, reason: Option<&str>) -> Result<(), Error> {
+        let (mut request, url) = self.request(Method::DELETE, &path(["guard", "allowances", id])?);
+        if let Some(reason) = reason {
+            request = request.header("X-Change-Reason", reason);
+        }
+        answered(request.send(), url).map(drop)
     }
 
     fn batch(

@@ -127,7 +127,7 @@ pub struct Header {
     pub state: StateDigest,
     /// Who, when and why; the time is the commit's.
     pub origin: Origin,
-    /// How many removals it made, and whether they were confirmed.
+    /// How many removals it made, and on what grounds the guard let them pass.
     pub removals: Tally,
     pub changes: ChangesDigest,
 }
@@ -184,7 +184,7 @@ impl Header {
     pub fn expected_hash(&self) -> Hash {
         let Self { at, previous, epoch, state, origin, removals, changes } = self;
         let Origin { commit, time, actor, reason, request, version, idempotency } = origin;
-        let Tally { decommissions, each, ordinary, confirmed } = *removals;
+        let Tally { decommissions, each, ordinary, passed } = *removals;
         let optional = |text: Option<&[u8]>| text.map_or_else(Vec::new, |text| [b"+", text].concat());
         let text = |text: &Option<Box<str>>| optional(text.as_deref().map(str::as_bytes));
         let counts = [decommissions, each, ordinary, changes.count].map(u32::to_be_bytes).concat();
@@ -203,7 +203,7 @@ impl Header {
                 &optional(idempotency.as_ref().map(|idempotency| idempotency.key.as_bytes())),
                 &optional(idempotency.as_ref().map(|idempotency| &idempotency.request.0[..])),
                 &counts,
-                &[u8::from(confirmed)],
+                &[passed.number()],
                 &state.0.0,
                 &changes.hash.0,
             ],

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::document::Cluster;
+use crate::hash::{self, Hash};
 use crate::ids::{Id, KindName};
 use crate::key::{DocumentKey, Key};
 use crate::kind::{Kind, Shape};
@@ -106,7 +107,7 @@ impl Effects {
                 // What a cluster gets that is decommissioned is told with the cluster.
                 Key::Tombstone(_) => {}
                 Key::System(key) => match key.space {
-                    Space::Seed | Space::Unknown(_) => {}
+                    Space::Seed | Space::Allowances | Space::Unknown(_) => {}
                 },
             }
         }
@@ -131,6 +132,32 @@ impl Effects {
         self.effects
             .iter()
             .filter(move |effect| effect.clusters.binary_search_by(|id| id.as_str().cmp(cluster)).is_ok())
+    }
+
+    /// A digest of every effect on every cluster.
+    pub(crate) fn digest(&self) -> Hash {
+        let mut parts: Vec<Vec<u8>> = Vec::new();
+        let count = |n: usize| Vec::from(n.to_be_bytes());
+        for effect in &self.effects {
+            parts.push(effect.kind.as_str().into());
+            parts.push(effect.input.as_str().into());
+            match &effect.change {
+                InputChange::Added => parts.push(b"added".into()),
+                InputChange::Removed => parts.push(b"removed".into()),
+                InputChange::Changed(fields) => {
+                    parts.push(count(fields.len()));
+                    for field in fields {
+                        parts.push(field.pointer.as_str().into());
+                        // No value is the empty text.
+                        parts.push(field.old.as_deref().unwrap_or_default().into());
+                        parts.push(field.new.as_deref().unwrap_or_default().into());
+                    }
+                }
+            }
+            parts.push(count(effect.clusters.len()));
+            parts.extend(effect.clusters.iter().map(|cluster| cluster.as_str().into()));
+        }
+        hash::tagged("effects", &parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
     /// Whether nothing happens.

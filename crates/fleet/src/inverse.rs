@@ -37,7 +37,7 @@ pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreve
             // A tombstone goes when its cluster comes back.
             Key::Tombstone(dns) if change.after().is_some() || revived.contains(dns.as_str()) => continue,
             Key::Tombstone(_) => return Err(Irreversible::Forgotten(change.key().clone())),
-            Key::System(SystemKey { space: Space::Seed | Space::Unknown(_), .. }) => {
+            Key::System(SystemKey { space: Space::Seed | Space::Allowances | Space::Unknown(_), .. }) => {
                 return Err(Irreversible::System(change.key().clone()));
             }
         };

@@ -50,7 +50,10 @@ pub use document::{
 };
 pub use effects::{Effect, Effects, FieldChange, InputChange, Totals};
 pub use fragment::Size;
-pub use guard::{Cause, GUARD_WINDOW, Policy, Removal, RemovalGroup, Removals, RemovalsDigest, Tally};
+pub use guard::{
+    Cause, ConfirmDigest, GUARD_WINDOW, Passed, Policy, Questions, Removal, RemovalGroup, Removals, Spent,
+    Tally,
+};
 pub use hash::{Hash, Position, StateDigest};
 pub use ids::{CLUSTERS, CommitId, Dns, Id, KindName, PLATFORM_COMPONENTS, Revision, Timestamp, Uid};
 pub use inverse::{Irreversible, inverse};
@@ -61,13 +64,13 @@ pub use load::{Loader, Row};
 pub use patch::Patch;
 pub use plan::{DocumentChange, Plan, PlanDigest, plan};
 pub use pointer::Pointer;
-pub use rejection::{Confirmation, Reason, Rejection, Violation};
+pub use rejection::{Confirmation, NeedsAllowance, Reason, Rejection, Violation};
 pub use render::{
     ANSWER_FORMAT, Answer, ClusterList, Fault, Inputs, MAX_INPUTS, MAX_SENT, MAX_STORED, NoClusterList,
     list_clusters, render,
 };
 pub use sample::{REPORTED, Sample};
 pub use selector::{BadSelector, Selector};
-pub use space::{Seeding, Space, UnknownSpace};
+pub use space::{Allowance, Grant, MAX_ALLOWANCE_MINUTES, MAX_ALLOWED, Seeding, Space, UnknownSpace};
 pub use state::{Served, State};
 pub use transaction::{Operation, Target, Transaction};

@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::apply::{self, Applied};
+use crate::apply::{self, Applied, Decided};
 use crate::canonical::Canonical;
 use crate::commit::Change;
-use crate::effects::{Effects, InputChange};
-use crate::guard::Policy;
+use crate::effects::Effects;
+use crate::guard::{ConfirmDigest, Policy, Questions};
 use crate::hash::{self, Hash};
 use crate::ids::Revision;
 use crate::key::Key;
@@ -23,8 +23,10 @@ pub struct Plan {
     before: State,
     /// The outcome, if it went through.
     pub applied: Applied,
-    /// Why it does not go through without a confirmation of its removals, if it does not.
-    pub unconfirmed: Option<String>,
+    /// What the guard asks about it.
+    pub questions: Questions,
+    /// What confirms it, if that is asked for.
+    pub confirm: ConfirmDigest,
     /// What it does to which clusters.
     pub effects: Effects,
     /// Another plan has the same digest exactly if it does the same.
@@ -51,10 +53,11 @@ pub enum DocumentChange {
 
 /// Works out what would come of a transaction: everything that `apply` does but the last word of the guard.
 pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result<Plan, Rejection> {
-    let (applied, unconfirmed) = apply::decide(state, policy, transaction)?;
-    let effects = Effects::between(state, &applied.next, applied.changes().iter().map(Change::key));
+    let Decided { applied, questions, digest: confirm, effects } = apply::decide(state, policy, transaction)?;
+    let effects = effects
+        .unwrap_or_else(|| Effects::between(state, &applied.next, applied.changes().iter().map(Change::key)));
     let digest = digest(state, &applied, &effects);
-    Ok(Plan { before: state.clone(), applied, unconfirmed, effects, digest })
+    Ok(Plan { before: state.clone(), applied, questions, confirm, effects, digest })
 }
 
 impl Plan {
@@ -104,26 +107,7 @@ fn digest(before: &State, applied: &Applied, effects: &Effects) -> PlanDigest {
             parts.push(change.hash().0.into());
         }
     }
-    let count = |n: usize| Vec::from(n.to_be_bytes());
-    for effect in &effects.effects {
-        parts.push(effect.kind.as_str().into());
-        parts.push(effect.input.as_str().into());
-        match &effect.change {
-            InputChange::Added => parts.push(b"added".into()),
-            InputChange::Removed => parts.push(b"removed".into()),
-            InputChange::Changed(fields) => {
-                parts.push(count(fields.len()));
-                for field in fields {
-                    parts.push(field.pointer.as_str().into());
-                    // No value is the empty text.
-                    parts.push(field.old.as_deref().unwrap_or_default().into());
-                    parts.push(field.new.as_deref().unwrap_or_default().into());
-                }
-            }
-        }
-        parts.push(count(effect.clusters.len()));
-        parts.extend(effect.clusters.iter().map(|cluster| cluster.as_str().into()));
-    }
-    parts.push(applied.removals.digest().to_string().into());
+    parts.push(effects.digest().0.into());
+    parts.push(applied.removals.digest().0.into());
     PlanDigest(hash::tagged("plan", &parts.iter().map(Vec::as_slice).collect::<Vec<_>>()))
 }

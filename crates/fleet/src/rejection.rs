@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::finding::Finding;
-use crate::guard::{Removals, RemovalsDigest};
+use crate::guard::{ConfirmDigest, Removals};
 use crate::ids::{Id, Revision};
 use crate::key::Key;
 use crate::pointer::Pointer;
@@ -69,8 +69,10 @@ pub struct Violation {
 pub enum Rejection {
     /// Rules are broken: all of them, never only the first. Not empty.
     Refused(Vec<Violation>),
-    /// Flux would delete things, and nobody has confirmed exactly those.
+    /// The guard asks about it, and nobody has confirmed exactly this.
     Confirm(Box<Confirmation>),
+    /// The guard's budget of the hour is used up, and no allowance covers this.
+    Allowance(Box<NeedsAllowance>),
 }
 
 /// What has to be confirmed.
@@ -78,28 +80,39 @@ pub enum Rejection {
 pub struct Confirmation {
     /// What Flux would delete.
     pub removals: Removals,
-    /// What to send with the transaction to confirm exactly these removals.
-    pub digest: RemovalsDigest,
+    /// What to send with the transaction to confirm exactly this.
+    pub digest: ConfirmDigest,
     /// Why a confirmation is needed.
     pub because: String,
 }
 
+/// What only an allowance lets through.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NeedsAllowance {
+    /// What Flux would delete.
+    pub removals: Removals,
+    /// Who needs the allowance.
+    pub actor: Box<str>,
+    /// Why it is needed.
+    pub because: String,
+}
+
 impl Rejection {
-    /// What sort of refusal the whole is; none if it waits for a confirmation.
+    /// What sort of refusal the whole is; none if the guard has stopped it.
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Self::Refused(violations) => {
                 violations.iter().map(|v| &v.reason).min_by_key(|reason| reason.rank())
             }
-            Self::Confirm(_) => None,
+            Self::Confirm(_) | Self::Allowance(_) => None,
         }
     }
 
-    /// The violations; none if it waits for a confirmation.
+    /// The violations; none if the guard has stopped it.
     pub fn violations(&self) -> &[Violation] {
         match self {
             Self::Refused(violations) => violations,
-            Self::Confirm(_) => &[],
+            Self::Confirm(_) | Self::Allowance(_) => &[],
         }
     }
 }
@@ -113,6 +126,7 @@ impl fmt::Display for Rejection {
                 f.write_str(&told.join("; "))
             }
             Self::Confirm(stopped) => write!(f, "waits for a confirmation: {}", stopped.because),
+            Self::Allowance(stopped) => write!(f, "waits for an allowance: {}", stopped.because),
         }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::commit::Origin;
-use crate::guard::RemovalsDigest;
+use crate::guard::ConfirmDigest;
 use crate::ids::Revision;
 use crate::kind::Kind;
 use crate::patch::Patch;
 use crate::selector::Selector;
-use crate::space::Seeding;
+use crate::space::{Grant, Seeding};
 
 /// Operations that happen all together or not at all.
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub struct Transaction {
     /// Whether the operations were worked out from something else (a revert, what a directory no longer holds) and not spelt by
     /// whoever asks: then no removal is named, and each needs a confirmation.
     pub derived: bool,
-    /// The removals that were shown to whoever asks, and that are meant.
-    pub confirm: Option<RemovalsDigest>,
+    /// What the guard asked about was shown to whoever asks, and is meant.
+    pub confirm: Option<ConfirmDigest>,
     /// Who asks, when and why.
     pub origin: Origin,
 }
@@ -112,6 +112,13 @@ pub enum Operation {
     },
     /// Bring a kind into force, or change it.
     Define(Arc<Kind>),
+    /// Allow somebody more removals than the guard's hourly budgets.
+    Allow(Grant),
+    /// Take an allowance back.
+    Disallow {
+        /// Its id.
+        id: Box<str>,
+    },
     /// Note that a seed is being loaded; none when it is complete. Only the service itself does this, when it fills a new store.
     Seed(Option<Seeding>),
 }

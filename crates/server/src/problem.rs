@@ -35,6 +35,7 @@ impl Refusal {
             violations: Vec::new(),
             removals: None,
             confirm: None,
+            allowance: None,
             curl: None,
             outcome_unknown: false,
         };
@@ -88,9 +89,9 @@ impl Refusal {
         self
     }
 
-    /// Whether the guard asks for a confirmation.
-    pub fn asks_to_confirm(&self) -> bool {
-        self.problem.confirm.is_some()
+    /// Whether the guard has stopped it.
+    pub fn is_of_guard(&self) -> bool {
+        self.problem.removals.is_some()
     }
 
     /// With everything that is wrong.
@@ -195,24 +196,33 @@ impl From<NoClusterList> for Refusal {
 impl From<Rejection> for Refusal {
     fn from(rejection: Rejection) -> Self {
         let violations = rejection.violations().iter().map(wire::violation).collect::<Vec<_>>();
-        let (status, name) = match rejection.reason() {
-            None => (StatusCode::CONFLICT, ProblemName::Confirm),
-            Some(Reason::Missing) => (StatusCode::NOT_FOUND, ProblemName::Missing),
-            Some(Reason::Stale { .. }) => (StatusCode::PRECONDITION_FAILED, ProblemName::Stale),
-            Some(Reason::Exists) => (StatusCode::CONFLICT, ProblemName::Exists),
-            Some(Reason::Protected | Reason::InUse { .. }) => (StatusCode::CONFLICT, ProblemName::InUse),
-            Some(Reason::Invalid) => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::Invalid),
-            Some(Reason::TooLarge) => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::TooLarge),
+        let (status, name) = match (rejection.reason(), &rejection) {
+            (None, Rejection::Allowance(_)) => (StatusCode::CONFLICT, ProblemName::Allowance),
+            (None, _) => (StatusCode::CONFLICT, ProblemName::Confirm),
+            (Some(Reason::Missing), _) => (StatusCode::NOT_FOUND, ProblemName::Missing),
+            (Some(Reason::Stale { .. }), _) => (StatusCode::PRECONDITION_FAILED, ProblemName::Stale),
+            (Some(Reason::Exists), _) => (StatusCode::CONFLICT, ProblemName::Exists),
+            (Some(Reason::Protected | Reason::InUse { .. }), _) => (StatusCode::CONFLICT, ProblemName::InUse),
+            (Some(Reason::Invalid), _) => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::Invalid),
+            (Some(Reason::TooLarge), _) => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::TooLarge),
         };
         let detail = match (&rejection, &*violations) {
             (Rejection::Confirm(stopped), _) => stopped.because.clone(),
+            (Rejection::Allowance(stopped), _) => stopped.because.clone(),
             (_, [one]) => one.message.clone(),
             (_, many) => format!("{} things are wrong; see `violations`", many.len()),
         };
         let mut refusal = Self::new(status, name, detail).with_violations(violations);
-        if let Rejection::Confirm(stopped) = &rejection {
-            refusal.problem.removals = Some(wire::removals(&stopped.removals));
-            refusal.problem.confirm = Some(stopped.digest.to_string());
+        match &rejection {
+            Rejection::Refused(_) => {}
+            Rejection::Confirm(stopped) => {
+                refusal.problem.removals = Some(wire::removals(&stopped.removals));
+                refusal.problem.confirm = Some(stopped.digest.to_string());
+            }
+            Rejection::Allowance(stopped) => {
+                refusal.problem.removals = Some(wire::removals(&stopped.removals));
+                refusal.problem.allowance = Some(wire::needed_allowance(&stopped.actor, &stopped.removals));
+            }
         }
         refusal
     }

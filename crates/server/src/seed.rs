@@ -126,7 +126,9 @@ impl Seed {
                 Err(Rejection::Refused(violations)) => {
                     problems.extend(violations.iter().map(|violation| told(&places, violation)));
                 }
-                Err(stopped @ Rejection::Confirm(_)) => problems.push(stopped.to_string()),
+                Err(stopped @ (Rejection::Confirm(_) | Rejection::Allowance(_))) => {
+                    problems.push(stopped.to_string())
+                }
             }
             if !problems.is_empty() {
                 return Err(BadSeed { file: file.display().to_string(), problems });

@@ -1,7 +1,12 @@
 //! From the core's types to what goes over the wire.
 
-use api::{Change, ChangedDocument, Counts, DocumentKey, PlannedDocument, Revision};
-use fleet::{Cause, DocumentChange, GuardClass, InputChange, Key, Plan, Tally, Timestamp};
+use api::{
+    Allowance, Asks, Change, ChangedDocument, Counts, DocumentKey, Guard, GuardLimits, NeededAllowance,
+    PlannedDocument, Revision, Spent,
+};
+use fleet::{
+    DocumentChange, GuardClass, InputChange, Key, Passed, Plan, Policy, Questions, State, Tally, Timestamp,
+};
 use ledger::Record;
 use serde_json::Value;
 
@@ -30,13 +35,13 @@ pub(crate) fn removals(removals: &fleet::Removals) -> api::Removals {
         cluster: removal.cluster.to_string(),
         kind: removal.kind.to_string(),
         input: removal.input.to_string(),
-        cause: cause(removal.cause).to_owned(),
+        cause: removal.cause.as_str().to_owned(),
         named: removal.named,
     };
     let group = |group: fleet::RemovalGroup<'_>| api::RemovalGroup {
         kind: group.kind.to_string(),
         input: group.input.to_string(),
-        cause: cause(group.cause).to_owned(),
+        cause: group.cause.as_str().to_owned(),
         guard: GuardClass::as_str(group.guard).to_owned(),
         count: group.clusters.len(),
         clusters: names(group.clusters.into_iter()),
@@ -51,15 +56,43 @@ pub(crate) fn removals(removals: &fleet::Removals) -> api::Removals {
     }
 }
 
-fn cause(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Decommissioned => api::DECOMMISSIONED,
-        Cause::Removed => "removed",
-        Cause::Disabled => "disabled",
-        Cause::Redelivered => "redelivered",
-        Cause::Evicted => "evicted",
-        Cause::Moved => "moved",
+/// What the guard lets through without a question.
+pub(crate) fn guard_limits(policy: &Policy) -> GuardLimits {
+    GuardLimits {
+        clusters: policy.guard_clusters,
+        deletions_per_hour: policy.deletions_per_hour,
+        removals_per_hour: policy.removals_per_hour,
+        confirmations_per_hour: policy.confirmations_per_hour,
+        changed_clusters: policy.changed_clusters,
     }
+}
+
+/// The guard at a moment.
+pub(crate) fn guard(policy: &Policy, state: &State, now: Timestamp) -> Guard {
+    let fleet::Spent { deletions, removals, confirmations } = state.spent(now);
+    Guard {
+        limits: guard_limits(policy),
+        spent: Spent { deletions, removals, confirmations },
+        allowances: state.allowances(now).into_iter().map(|(id, of)| allowance(id.as_str(), of)).collect(),
+    }
+}
+
+pub(crate) fn allowance(id: &str, allowance: &fleet::Allowance) -> Allowance {
+    Allowance {
+        id: id.to_owned(),
+        to: allowance.to.to_string(),
+        deletions: allowance.deletions,
+        removals: allowance.removals,
+        until: time(allowance.until),
+        by: allowance.by.to_string(),
+        reason: allowance.reason.to_string(),
+    }
+}
+
+/// The allowance that lets these removals of an actor through.
+pub(crate) fn needed_allowance(actor: &str, removals: &fleet::Removals) -> NeededAllowance {
+    let tally = removals.tally();
+    NeededAllowance { to: actor.to_owned(), deletions: tally.deletions(), removals: tally.ordinary }
 }
 
 fn effects(effects: &fleet::Effects) -> api::Effects {
@@ -107,18 +140,23 @@ pub(crate) fn changed(changed: &[(Key, bool)]) -> Vec<ChangedDocument> {
 }
 
 /// A plan: everything is counted, and the first of it is told.
-pub(crate) fn plan(plan: &Plan) -> api::Plan {
+pub(crate) fn plan(plan: &Plan, actor: &str) -> api::Plan {
     let documents = planned(plan);
-    let Plan { applied, unconfirmed, effects, digest, .. } = plan;
+    let Plan { applied, questions, confirm, effects, digest, .. } = plan;
+    let Questions { removals, reach, allowance } = questions;
+    let asks = [(removals, Asks::Removals), (reach, Asks::Clusters)];
+    let because = [questions.confirmation(), allowance.clone()].into_iter().flatten().collect::<Vec<_>>();
     api::Plan {
         revision: plan.revision().0,
         digest: digest.to_string(),
         changed: plan.documents().len(),
         documents,
         effects: self::effects(effects),
-        removals: removals(&applied.removals),
-        confirm: unconfirmed.as_ref().map(|_| applied.removals.digest().to_string()),
-        because: unconfirmed.clone(),
+        removals: self::removals(&applied.removals),
+        confirm: questions.confirmation().map(|_| confirm.to_string()),
+        asks: asks.iter().filter(|(asked, _)| asked.is_some()).map(|(_, asks)| *asks).collect(),
+        because: (!because.is_empty()).then(|| because.join("; ")),
+        allowance: allowance.as_ref().map(|_| needed_allowance(actor, &applied.removals)),
         warnings: applied.warnings.clone(),
     }
 }
@@ -173,7 +211,7 @@ pub(crate) fn space(kind: &str) -> String {
 
 pub(crate) fn revision(record: &Record) -> Revision {
     let header = &record.header;
-    let Tally { decommissions, each, ordinary, confirmed } = header.removals;
+    let Tally { decommissions, each, ordinary, passed } = header.removals;
     Revision {
         revision: header.at.revision.0,
         hash: header.at.hash.to_string(),
@@ -181,7 +219,13 @@ pub(crate) fn revision(record: &Record) -> Revision {
         actor: header.origin.actor.to_string(),
         reason: header.origin.reason.as_deref().map(ToOwned::to_owned),
         request_id: header.origin.request.as_deref().map(ToOwned::to_owned),
-        removals: Counts { decommissions, each, ordinary, confirmed },
+        removals: Counts {
+            decommissions,
+            each,
+            ordinary,
+            confirmed: passed == Passed::Confirmed,
+            allowed: passed == Passed::Allowed,
+        },
         changed: header.changes.count as usize,
         documents: record.keys.iter().map(key).collect(),
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::compared::{self, Compared};
-use crate::change::{ChangeFlags, Outcome, carry_out};
+use crate::change::{ChangeFlags, Done, Outcome, carry_out};
 use crate::failure::Failure;
 use crate::parts::{self, Limits};
 use crate::session::Session;
@@ -47,7 +47,7 @@ impl Apply {
             several => parts::carry_out(session, several, limits, &self.change)?,
         };
         let (changed, documents, done) = match outcome {
-            Outcome::Done(answer) => (answer.changed, answer.documents, "the change was made"),
+            Outcome::Done(Done { answer, .. }) => (answer.changed, answer.documents, "the change was made"),
             Outcome::Shown => (0, Vec::new(), "nothing was to be changed"),
         };
         if !self.change.plan {

@@ -110,10 +110,11 @@ fn removals(counts: Counts) -> String {
     let parts = [(counts.decommissions, "cluster"), (inputs, "input")];
     let parts = parts.iter().filter(|(number, _)| *number > 0);
     let text = parts.map(|(number, what)| count(*number as usize, what)).collect::<Vec<_>>().join(", ");
-    match (text.is_empty(), counts.confirmed) {
-        (true, _) => "-".to_owned(),
-        (false, true) => format!("{text}, confirmed"),
-        (false, false) => text,
+    match () {
+        () if text.is_empty() => "-".to_owned(),
+        () if counts.confirmed => format!("{text}, confirmed"),
+        () if counts.allowed => format!("{text}, allowed"),
+        () => text,
     }
 }
 

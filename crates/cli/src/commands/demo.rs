@@ -219,8 +219,12 @@ fn leftovers(session: &Session) -> Result<Vec<Operation>, Failure> {
 /// Removes what there is of the walk-through.
 fn clean(session: &Session) -> Result<(), Failure> {
     let operations = leftovers(session)?;
-    let agreed =
-        || ChangeFlags { yes: true, reason: Some("end of `frs demo`".to_owned()), ..ChangeFlags::default() };
+    // Both of its clusters, and no other.
+    let agreed = || ChangeFlags {
+        max_clusters: Some(2),
+        reason: Some("end of `frs demo`".to_owned()),
+        ..ChangeFlags::default()
+    };
     if !operations.is_empty() {
         session.output.data(&format!("\n{}\n", styled(BOLD, "Cleaning up")))?;
         carry_out(session, &operations.into(), &agreed())?;

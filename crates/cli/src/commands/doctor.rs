@@ -312,7 +312,13 @@ mod tests {
 
     /// A service that is well, but for what is changed.
     fn standing(change: impl FnOnce(&mut Standing)) -> Standing {
-        let guard = GuardLimits { clusters: 3, deletions_per_hour: 10, removals_per_hour: 50 };
+        let guard = GuardLimits {
+            clusters: 3,
+            deletions_per_hour: 10,
+            removals_per_hour: 50,
+            confirmations_per_hour: 5,
+            changed_clusters: None,
+        };
         let mut standing = Standing {
             status: api::READY.to_owned(),
             because: None,

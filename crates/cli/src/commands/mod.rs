@@ -17,6 +17,7 @@ pub(crate) mod enable;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod get;
+pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod inputs;
 pub(crate) mod kinds;
@@ -71,6 +72,7 @@ fn on_fleet(command: FleetCommand, session: &Session) -> Result<(), Failure> {
         FleetCommand::Audit(audit) => audit.run(session),
         FleetCommand::Inputs(inputs) => inputs.run(session),
         FleetCommand::Kinds(kinds) => kinds.run(session),
+        FleetCommand::Guard(guard) => guard.run(session),
         FleetCommand::Cluster(cluster) => cluster.run(session),
         FleetCommand::Demo(demo) => demo.run(session),
     }

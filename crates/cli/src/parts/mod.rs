@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 pub(crate) use split::{Limits, Name, Part, Piece, Stage, change, ids, split};
 
-use crate::change::{ChangeFlags, ChangeFormat, Outcome, carry_out_part};
+use crate::change::{ChangeFlags, ChangeFormat, Done, Outcome, carry_out_part};
 use crate::failure::{Failure, Stopped};
 use crate::kinds::Kinds;
 use crate::output::{BOLD, styled};
@@ -45,7 +45,7 @@ pub(crate) fn carry_out(
                 "`--expect` agrees to one plan; this takes {} parts, each with its own plan",
                 parts.len()
             ),
-            "apply fewer documents at once, or use `--yes`, which agrees to the plan of each part as it is shown",
+            "apply fewer documents at once, or agree to the plan of each part with `--yes`, or with `--max-removals` for all of them",
         ));
     }
     let kinds = session.kinds()?;
@@ -176,9 +176,11 @@ fn show(
 }
 
 fn one_by_one(session: &Session, parts: &[Vec<Piece>], flags: &ChangeFlags) -> Result<Outcome, Failure> {
-    let mut total = BatchAnswer { revision: 0, changed: 0, documents: Vec::new() };
+    let answer = BatchAnswer { revision: 0, changed: 0, documents: Vec::new() };
+    let mut total = Done { answer, removals: 0, clusters: 0 };
     let mut made = Vec::new();
     let mut unwritten = None;
+    let mut flags = flags.clone();
     for (number, pieces) in (1..).zip(parts) {
         let part = Part { number, of: parts.len() };
         let on = match number {
@@ -188,12 +190,15 @@ fn one_by_one(session: &Session, parts: &[Vec<Piece>], flags: &ChangeFlags) -> R
         };
         let head = format!("Part {number} of {}, planned on the fleet {on}:", parts.len());
         session.output.note(&styled(BOLD, head));
-        match carry_out_part(session, &change(pieces), flags, Some(part)) {
-            Ok(Outcome::Done(answer)) => {
-                made.push(answer.revision);
-                total.revision = answer.revision;
-                total.changed += answer.changed;
-                total.documents.extend(answer.documents);
+        match carry_out_part(session, &change(pieces), &flags, Some(part)) {
+            Ok(Outcome::Done(done)) => {
+                flags = flags.after(&done);
+                made.push(done.answer.revision);
+                total.answer.revision = done.answer.revision;
+                total.answer.changed += done.answer.changed;
+                total.answer.documents.extend(done.answer.documents);
+                total.removals += done.removals;
+                total.clusters += done.clusters;
             }
             Ok(Outcome::Shown) => session.output.note(&format!("Nothing to do for {part}.")),
             // It was made, and nobody reads that: no reason to stop halfway.

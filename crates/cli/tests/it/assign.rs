@@ -39,7 +39,7 @@ fn what_is_taken_away_is_deleted_by_flux() {
     let world = World::new();
     let text = world.transcript(&[
         "unassign namespace team-b --cluster east --yes",
-        "unassign component podinfo -l environment=prod --yes",
+        "unassign component podinfo -l environment=prod --max-removals 2",
         "unassign namespace spare --cluster east --yes",
     ]);
     assert_eq!(world.document("/clusters/west")["platform_components"], json!([{"id": "cert-manager"}]));

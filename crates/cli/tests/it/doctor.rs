@@ -94,7 +94,7 @@ fn a_store_of_a_later_version_says_what_it_needs() {
             "200 OK\r\ncontent-type: application/json",
             r#"{"status": "ready", "because": null, "version": "0.0.1", "mode": "crud", "revision": 7, "hash": "00", "store": "not confirmed",
                 "needs": "revision 8 has an entry `@freezes` that this version does not understand; it was written by version 9.0.0: run that version or a later one",
-                "seconds_behind": 2, "writer": "running", "guard": {"clusters": 3, "deletions_per_hour": 10, "removals_per_hour": 50}}"#,
+                "seconds_behind": 2, "writer": "running", "guard": {"clusters": 3, "deletions_per_hour": 10, "removals_per_hour": 50, "confirmations_per_hour": 5}}"#,
         )
     });
     snapshot!(Desk::at(&url).frs("doctor").expect(1).to_string());

@@ -37,7 +37,7 @@ fn lists_and_maps_can_be_edited_too() {
          kind: cluster\nid: east\ncluster_name: east\ncluster_dns: east.k8s.example.com\nenvironment: prod\n\
          labels: {region: us}\nplatform_components: [{id: podinfo, enabled: false}, {id: traefik}]\nE\n",
     );
-    let run = world.frs("edit cluster east --yes").expect(0);
+    let run = world.frs("edit cluster east --max-clusters 1").expect(0);
     let (run, written) = (run.to_string(), world.frs("get cluster east -o yaml").expect(0).to_string());
     snapshot!([run, written].join("\n"));
 }

@@ -22,6 +22,7 @@ mod export;
 mod fleet;
 mod frs;
 mod get;
+mod guard;
 mod help;
 mod history;
 mod http;

@@ -154,7 +154,7 @@ fn the_guard_is_told_exactly_the_removals_that_were_shown() {
     let desk = Desk::at(&url);
     let plan = desk.frs("unassign namespace team-a -l region --plan -o json").expect(0).json();
     let confirm = plan["confirm"].as_str().expect("the guard asks").to_owned();
-    let done = desk.frs("unassign namespace team-a -l region --yes").expect(0);
+    let done = desk.frs("unassign namespace team-a -l region --max-removals 3").expect(0);
     desk.frs("assign namespace team-a --cluster east --yes").expect(0);
     let heard = heard.lock().expect("notes").clone();
     assert_eq!(heard, [[Some(confirm.clone()), Some("1".to_owned())], [None, Some("2".to_owned())]]);
@@ -167,7 +167,7 @@ fn more_removals_than_were_shown_are_not_confirmed() {
     let url = meddling(world.service.address, 1, |_| {
         request("PATCH", "/clusters/west", Some(&json!({"labels": {"region": "eu"}})))
     });
-    let run = Desk::at(&url).frs("unassign namespace team-a -l region=eu --yes").expect(3);
+    let run = Desk::at(&url).frs("unassign namespace team-a -l region=eu --max-removals 5").expect(3);
     assert_eq!(world.service.head(), 2);
     snapshot!(run.to_string());
 }

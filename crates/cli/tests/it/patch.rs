@@ -10,8 +10,8 @@ fn fields_are_set_and_taken_away() {
     let world = World::new();
     let text = world.transcript(&[
         "patch cluster east --set labels.tier=silver --set node_count=5 --set platform_components.podinfo.oci_tag=6.9.0 --unset labels.region --unset namespaces.team-b --yes --reason 'tidy up'",
-        "patch cluster east --unset patches --unset rolebindings --yes",
-        "patch component podinfo --set depends_on= --set delivery=kustomize --yes",
+        "patch cluster east --unset patches --unset rolebindings --max-removals 1",
+        "patch component podinfo --set depends_on= --set delivery=kustomize --max-removals 2",
         "patch rolebinding viewers --set 'subjects=[{\"kind\": \"User\", \"name\": \"eve\"}]' --yes",
     ]);
     assert_eq!(
@@ -45,7 +45,7 @@ fn a_file_is_meant_as_its_type_says() {
     world.desk.file("json.yaml", "- {op: replace, path: /node_count, value: 7}\n");
     let text = world.transcript(&[
         "patch cluster east --file strategic.yaml --yes",
-        "patch cluster east --file merge.json --type merge --yes",
+        "patch cluster east --file merge.json --type merge --max-removals 2",
         "patch cluster east --file json.yaml --type json --yes",
     ]);
     let east = world.document("/clusters/east");

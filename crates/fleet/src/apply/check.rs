@@ -65,7 +65,7 @@ pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations:
             // Nothing of the fleet refers to these.
             Key::Tombstone(_) => {}
             Key::System(key) => match key.space {
-                Space::Seed | Space::Unknown(_) => {}
+                Space::Seed | Space::Allowances | Space::Unknown(_) => {}
             },
         }
     }

@@ -12,7 +12,7 @@ use super::size::{too_much, unfit};
 use super::tombstones::{self, ClusterAfter};
 use super::{MAX_CLUSTER, MAX_DOCUMENT, check};
 use crate::canonical::Canonical;
-use crate::commit::Change;
+use crate::commit::{Change, Origin};
 use crate::document::{Cluster, Interner, Kept};
 use crate::finding::Finding;
 use crate::guard::Named;
@@ -28,6 +28,8 @@ use crate::transaction::Operation;
 
 pub(super) struct Draft<'a> {
     pub(super) before: &'a State,
+    /// Who asks, when and why; the time is the commit's.
+    pub(super) origin: &'a Origin,
     pub(super) kinds: Arc<Kinds>,
     pub(super) named: Named,
     pub(super) violations: Violations,
@@ -78,9 +80,10 @@ pub(super) struct Outcome {
 
 impl<'a> Draft<'a> {
     /// Kinds are brought into force first, whatever the order of the operations.
-    pub(super) fn new(before: &'a State, operations: &[Operation]) -> Self {
+    pub(super) fn new(before: &'a State, operations: &[Operation], origin: &'a Origin) -> Self {
         let mut draft = Self {
             before,
+            origin,
             kinds: before.kinds().clone(),
             named: Named::default(),
             violations: Violations::default(),
@@ -323,7 +326,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Checks the rules on what all operations have come to.
-    pub(super) fn finish(mut self, revision: Revision, commit: CommitId) -> Result<Outcome, Rejection> {
+    pub(super) fn finish(mut self, revision: Revision) -> Result<Outcome, Rejection> {
         let tombstones::Outcome { records, conflicts } =
             tombstones::tombstones(self.before, &self.clusters(), &self.forgotten);
         for (operation, id, finding) in conflicts {
@@ -332,7 +335,7 @@ impl<'a> Draft<'a> {
         }
         let mut made = Made {
             before: self.before,
-            commit,
+            commit: self.origin.commit,
             touched: check::Touched::default(),
             changes: Vec::new(),
             steps: Vec::new(),
@@ -434,6 +437,20 @@ impl Made<'_> {
         self.steps.push(Step { key, uid: change.uid(), after: entry.map(|entry| (entry, change.hash())) });
         self.changes.push(change);
     }
+}
+
+/// What a commit does that writes one more system entry, or takes it away.
+pub(super) fn system_change(
+    before: &State,
+    commit: CommitId,
+    key: SystemKey,
+    entry: Option<SystemEntry>,
+) -> (Change, Step) {
+    let key = Key::System(key);
+    let uid = before.uid_of(&key).unwrap_or_else(|| Uid::derive(commit, &key));
+    let change = Change::new(key.clone(), uid, entry.as_ref().map(SystemEntry::canonical));
+    let after = entry.map(|entry| (Entry::System(entry), change.hash()));
+    (change, Step { key, uid, after })
 }
 
 /// How many things are told of one document.

@@ -12,13 +12,15 @@ mod size;
 mod tombstones;
 
 use crate::commit::{Change, ChangesDigest, Commit, Header, Origin};
-use crate::guard::{Named, Policy, Removals, Tally};
+use crate::effects::Effects;
+use crate::guard::{Case, ConfirmDigest, Named, Policy, Questions, Removals, Tally};
 use crate::hash::{Hash, Position};
-use crate::rejection::{Confirmation, Rejection};
+use crate::rejection::{Confirmation, NeedsAllowance, Rejection};
+use crate::space::SystemEntry;
 use crate::state::State;
 use crate::transaction::Transaction;
 
-use draft::Draft;
+use draft::{Draft, Outcome};
 
 /// The largest document, but for clusters.
 pub const MAX_DOCUMENT: usize = 64 * 1024;
@@ -50,55 +52,79 @@ impl Applied {
     }
 }
 
-/// Decides about a transaction. A rejected one changes nothing; an accepted one has happened once its commit is appended.
-pub fn apply(state: &State, policy: &Policy, transaction: &Transaction) -> Result<Applied, Rejection> {
-    match decide(state, policy, transaction)? {
-        (applied, None) => Ok(applied),
-        (applied, Some(because)) => {
-            let digest = applied.removals.digest();
-            Err(Rejection::Confirm(Box::new(Confirmation { removals: applied.removals, digest, because })))
-        }
-    }
+/// A transaction that keeps every rule, and what the guard still asks about it.
+pub(crate) struct Decided {
+    pub(crate) applied: Applied,
+    pub(crate) questions: Questions,
+    /// What answers those questions that a confirmation answers.
+    pub(crate) digest: ConfirmDigest,
+    /// What it does to answers, if the guard wanted to know.
+    pub(crate) effects: Option<Effects>,
 }
 
-/// Everything that [`apply`] does but the last word of the guard: what would happen, and why it needs a confirmation if it does.
+/// Decides about a transaction. A rejected one changes nothing; an accepted one has happened once its commit is appended.
+pub fn apply(state: &State, policy: &Policy, transaction: &Transaction) -> Result<Applied, Rejection> {
+    let Decided { applied, questions, digest, .. } = decide(state, policy, transaction)?;
+    if let Some(because) = questions.confirmation() {
+        let removals = applied.removals;
+        return Err(Rejection::Confirm(Box::new(Confirmation { removals, digest, because })));
+    }
+    if let Some(because) = questions.allowance {
+        let (removals, actor) = (applied.removals, transaction.origin.actor.clone());
+        return Err(Rejection::Allowance(Box::new(NeedsAllowance { removals, actor, because })));
+    }
+    Ok(applied)
+}
+
+/// Everything that [`apply`] does but the last word of the guard: what would happen, and what the guard asks about it.
 pub(crate) fn decide(
     state: &State,
     policy: &Policy,
     transaction: &Transaction,
-) -> Result<(Applied, Option<String>), Rejection> {
-    let mut draft = Draft::new(state, &transaction.operations);
+) -> Result<Decided, Rejection> {
+    let origin = Origin { time: transaction.origin.time.max(state.time()), ..transaction.origin.clone() };
+    let mut draft = Draft::new(state, &transaction.operations, &origin);
     for (n, operation) in transaction.operations.iter().enumerate() {
         operations::run(&mut draft, n, operation);
     }
-    let origin = Origin { time: transaction.origin.time.max(state.time()), ..transaction.origin.clone() };
     let revision = state.head().revision.next();
-    let mut outcome = draft.finish(revision, origin.commit)?;
+    let Outcome { next, mut changes, mut named, warnings } = draft.finish(revision)?;
     if transaction.derived {
-        outcome.named = Named::default();
+        named = Named::default();
     }
-
-    let changed = outcome.changes.iter().map(Change::key);
-    let removals = Removals::between(state, &outcome.next, changed, &outcome.named);
-    let confirmed = transaction.confirm.map(|digest| digest == removals.digest());
-    let unconfirmed = match confirmed {
+    let removals = Removals::between(state, &next, changes.iter().map(Change::key), &named);
+    let wants_effects = policy.changed_clusters.is_some();
+    let effects = wants_effects.then(|| Effects::between(state, &next, changes.iter().map(Change::key)));
+    let case = Case {
+        before: state,
+        after: &next,
+        removals: &removals,
+        effects: effects.as_ref(),
+        transaction,
+        now: origin.time,
+    };
+    let judgement = case.judge(policy);
+    let digest = judgement.digest;
+    if changes.is_empty() {
         // A confirmed request that is sent again has nothing left to do.
-        _ if outcome.changes.is_empty() => None,
-        Some(true) => None,
-        Some(false) => Some("what would be removed is not what was confirmed".to_owned()),
-        None => removals.need_confirmation(policy, state, &outcome.next, origin.time),
+        let applied = Applied { next: state.clone(), commit: None, removals, warnings };
+        return Ok(Decided { applied, questions: Questions::default(), digest, effects });
+    }
+    let next = match judgement.uses {
+        None => next,
+        Some((key, left)) => {
+            let (change, step) =
+                draft::system_change(state, origin.commit, key, left.map(SystemEntry::Allowance));
+            changes.push(change);
+            next.advance(revision, None, vec![step])
+        }
     };
-    let mut tally = removals.tally();
-    tally.confirmed = confirmed == Some(true) && !removals.is_empty();
-
-    let (next, commit) = if outcome.changes.is_empty() {
-        (state.clone(), None)
-    } else {
-        let spending = state.spending().after(origin.time, tally);
-        let commit = commit(state, &outcome.next, origin, tally, outcome.changes);
-        (outcome.next.at(&commit.header, spending), Some(commit))
-    };
-    Ok((Applied { next, commit, removals, warnings: outcome.warnings }, unconfirmed))
+    let tally = Tally { passed: judgement.passed, ..removals.tally() };
+    let spending = state.spending().after(origin.time, tally);
+    let commit = commit(state, &next, origin, tally, changes);
+    let next = next.at(&commit.header, spending);
+    let applied = Applied { next, commit: Some(commit), removals, warnings };
+    Ok(Decided { applied, questions: judgement.questions, digest, effects })
 }
 
 fn commit(

@@ -12,7 +12,7 @@ use crate::kind::{Kind, Shape};
 use crate::patch::{Patch, SpeltOut};
 use crate::pointer::Pointer;
 use crate::rejection::Reason;
-use crate::space::Seeding;
+use crate::space::{Allowance, Grant, Seeding};
 use crate::transaction::{Operation, Target};
 
 pub(super) fn run(draft: &mut Draft<'_>, n: usize, operation: &Operation) {
@@ -34,6 +34,11 @@ pub(super) fn run(draft: &mut Draft<'_>, n: usize, operation: &Operation) {
         }
         Operation::RemoveReference { clusters, kind, id } => remove_reference(draft, n, clusters, kind, id),
         Operation::Forget { dns } => forget(draft, n, dns),
+        Operation::Allow(grant) => {
+            allow(draft, n, grant);
+            Ok(())
+        }
+        Operation::Disallow { id } => disallow(draft, n, id),
         // Taken up before any other operation.
         Operation::Define(_) => Ok(()),
         Operation::Seed(seeding) => {
@@ -138,6 +143,9 @@ fn put(
     let key = DocumentKey::new(kind.name(), id);
     require(draft, &kind, &key, expect)?;
     let mut map = object(Some(&key), body)?;
+    if kind.shape() == Shape::Cluster {
+        draft.named.environments.insert(key.id.clone());
+    }
     map.entry("id").or_insert_with(|| id.into());
     draft.write(n, &kind, key, map, None);
     Ok(())
@@ -212,6 +220,9 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
         let assigned = component_ids(&map);
         let (spelt, wrong_items) = patch.change(&mut map, &references).map_err(refused)?;
         draft.violations.invalid(n, &key, wrong_items);
+        if spelt_by_id && kind.shape() == Shape::Cluster && patch.touches("environment") {
+            draft.named.environments.insert(key.id.clone());
+        }
         if matches!(patch, Patch::Strategic(_)) {
             let left = component_ids(&map);
             for component in assigned.difference(&left) {
@@ -456,5 +467,27 @@ fn forget(draft: &mut Draft<'_>, n: usize, dns: &str) -> Done {
         return Err(missing(Some(Key::tombstone(dns)), message));
     }
     draft.forget(n, Dns::from(dns));
+    Ok(())
+}
+
+fn allow(draft: &mut Draft<'_>, n: usize, grant: &Grant) {
+    match grant.changes(draft.before, draft.origin) {
+        Ok(changes) => changes.into_iter().for_each(|change| draft.write_system(n, change)),
+        Err(findings) => {
+            for finding in findings {
+                draft.violations.add(n, None, Reason::Invalid, finding);
+            }
+        }
+    }
+}
+
+fn disallow(draft: &mut Draft<'_>, n: usize, id: &str) -> Done {
+    if draft.before.allowance(id).is_none() {
+        return Err(missing(
+            None,
+            format!("there is no allowance `{id}`; it may have ended or been used up"),
+        ));
+    }
+    draft.write_system(n, Allowance::revocation(id));
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Each space that this version knows is a variant of [`Space`] and a file here with its type, how it is read and written. What an
 //! older version makes of a space that it does not know is in the name: `@?name` may be ignored, `@name` must be understood.
 
+mod allowances;
 mod seed;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+pub use allowances::{Allowance, Grant, MAX_ALLOWANCE_MINUTES, MAX_ALLOWED};
 pub use seed::Seeding;
 
 use crate::canonical::Canonical;
@@ -20,6 +22,8 @@ use crate::finding::Finding;
 pub enum Space {
     /// A seed that is being loaded.
     Seed,
+    /// What somebody may remove beyond the guard's budgets.
+    Allowances,
     /// A space of a later version.
     Unknown(UnknownSpace),
 }
@@ -33,6 +37,7 @@ impl Space {
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             seed::SPACE => Some(Self::Seed),
+            allowances::SPACE => Some(Self::Allowances),
             _ => name.starts_with('@').then(|| Self::Unknown(UnknownSpace(name.into()))),
         }
     }
@@ -40,6 +45,7 @@ impl Space {
     pub fn as_str(&self) -> &str {
         match self {
             Self::Seed => seed::SPACE,
+            Self::Allowances => allowances::SPACE,
             Self::Unknown(space) => &space.0,
         }
     }
@@ -47,7 +53,7 @@ impl Space {
     /// Whether the audit log shows the bodies of its entries, and not only their keys.
     pub(crate) fn is_shown(&self) -> bool {
         match self {
-            Self::Seed => true,
+            Self::Seed | Self::Allowances => true,
             Self::Unknown(_) => false,
         }
     }
@@ -63,6 +69,7 @@ impl fmt::Display for Space {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum SystemEntry {
     Seed(Seeding),
+    Allowance(Allowance),
     /// Of a space that may be ignored: kept and passed on as it is.
     Opaque(Canonical),
 }
@@ -78,6 +85,9 @@ impl SystemEntry {
     pub(crate) fn decode(space: &Space, body: &Canonical) -> Result<Self, Unreadable> {
         match space {
             Space::Seed => Seeding::decode(object(body)?).map(Self::Seed).map_err(Unreadable::Malformed),
+            Space::Allowances => {
+                Allowance::decode(object(body)?).map(Self::Allowance).map_err(Unreadable::Malformed)
+            }
             Space::Unknown(UnknownSpace(name)) if name.starts_with("@?") => Ok(Self::Opaque(body.clone())),
             Space::Unknown(_) => Err(Unreadable::UnknownSpace),
         }
@@ -86,6 +96,7 @@ impl SystemEntry {
     pub(crate) fn canonical(&self) -> Canonical {
         match self {
             Self::Seed(seeding) => seeding.canonical(),
+            Self::Allowance(allowance) => allowance.canonical(),
             Self::Opaque(body) => body.clone(),
         }
     }

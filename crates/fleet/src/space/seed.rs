@@ -30,7 +30,7 @@ impl State {
     pub fn seeding(&self) -> Option<&Seeding> {
         match self.system(&KEY)? {
             SystemEntry::Seed(seeding) => Some(seeding),
-            SystemEntry::Opaque(_) => None,
+            SystemEntry::Allowance(_) | SystemEntry::Opaque(_) => None,
         }
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::canonical::Canonical;
 use crate::commit::Epoch;
 use crate::document::{Cluster, Component, Definition, Stored, Tombstone};
-use crate::guard::Spending;
+use crate::guard::{Spending, Spent};
 use crate::hash::{Counted, Hash, Position, StateDigest, Sum};
 use crate::ids::{Dns, Id, KindName, Revision, Timestamp, Uid};
 use crate::key::{DocumentKey, Key, SystemKey};
@@ -118,6 +118,11 @@ impl State {
         self.system.get(key).map(|stored| &stored.doc)
     }
 
+    /// All system entries, in no particular order.
+    pub(crate) fn system_entries(&self) -> impl Iterator<Item = (&SystemKey, &SystemEntry)> {
+        self.system.iter().map(|(key, stored)| (key, &stored.doc))
+    }
+
     /// The digest of everything in it.
     pub fn digest(&self) -> StateDigest {
         self.sum.digest()
@@ -130,6 +135,11 @@ impl State {
 
     pub(crate) fn spending(&self) -> &Spending {
         &self.spending
+    }
+
+    /// What is used up of the guard's budgets in the hour before a moment.
+    pub fn spent(&self, now: Timestamp) -> Spent {
+        self.spending.within_the_hour_before(now)
     }
 
     /// What is known of a DNS name.

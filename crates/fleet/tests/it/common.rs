@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fleet::{
-    Answer, Applied, Commit, CommitId, Kind, Operation, Origin, Patch, Policy, Rejection, RemovalsDigest,
-    State, Target, Timestamp, Transaction, apply, render,
+    Answer, Applied, Commit, CommitId, ConfirmDigest, Kind, Operation, Origin, Patch, Plan, Policy,
+    Rejection, State, Target, Timestamp, Transaction, apply, plan, render,
 };
 use serde_json::{Value, json};
 
@@ -77,19 +77,52 @@ impl Fleet {
         fleet
     }
 
-    fn transaction(&mut self, operations: Vec<Operation>, confirm: Option<RemovalsDigest>) -> Transaction {
+    fn transaction(&mut self, operations: Vec<Operation>, confirm: Option<ConfirmDigest>) -> Transaction {
         self.transactions += 1;
         Transaction { operations, derived: false, confirm, origin: origin(self.transactions, self.now) }
     }
 
     pub(crate) fn try_apply(&mut self, operations: Vec<Operation>) -> Result<Applied, Rejection> {
+        self.send(operations, None)
+    }
+
+    /// What would come of it.
+    #[track_caller]
+    pub(crate) fn plan(&mut self, operations: Vec<Operation>) -> Plan {
+        self.try_plan(operations).expect("it keeps the rules")
+    }
+
+    /// The same, if it keeps the rules.
+    pub(crate) fn try_plan(&mut self, operations: Vec<Operation>) -> Result<Plan, Rejection> {
         let transaction = self.transaction(operations, None);
+        plan(&self.state, &self.policy, &transaction)
+    }
+
+    /// Applies it with or without a confirmation.
+    pub(crate) fn send(
+        &mut self,
+        operations: Vec<Operation>,
+        confirm: Option<ConfirmDigest>,
+    ) -> Result<Applied, Rejection> {
+        let transaction = self.transaction(operations, confirm);
         let result = apply(&self.state, &self.policy, &transaction);
         if let Ok(applied) = &result {
             self.commits.extend(applied.commit.clone());
             self.state = applied.next.clone();
         }
         result
+    }
+
+    /// Applies, with a reason, what must be accepted.
+    #[track_caller]
+    pub(crate) fn reasoned(&mut self, reason: &str, operations: Vec<Operation>) -> Applied {
+        let mut transaction = self.transaction(operations, None);
+        transaction.origin.reason = Some(reason.into());
+        let applied = apply(&self.state, &self.policy, &transaction)
+            .unwrap_or_else(|rejection| panic!("{rejection:#?}"));
+        self.commits.extend(applied.commit.clone());
+        self.state = applied.next.clone();
+        applied
     }
 
     /// Applies what must be accepted.
@@ -125,12 +158,7 @@ impl Fleet {
         let Rejection::Confirm(confirmation) = self.reject(operations.clone()) else {
             panic!("no confirmation was asked for")
         };
-        let transaction = self.transaction(operations, Some(confirmation.digest));
-        let applied = apply(&self.state, &self.policy, &transaction)
-            .unwrap_or_else(|rejection| panic!("{rejection:#?}"));
-        self.commits.extend(applied.commit.clone());
-        self.state = applied.next.clone();
-        applied
+        self.send(operations, Some(confirmation.digest)).unwrap_or_else(|rejection| panic!("{rejection:#?}"))
     }
 
     /// The answer to a poll, as JSON.

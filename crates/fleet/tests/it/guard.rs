@@ -1,7 +1,10 @@
 //! The guard: what counts as a removal, what is named, and what needs a confirmation.
 
 use crate::common::*;
-use fleet::{Cause, Operation, Patch, Policy, Rejection, RemovalsDigest, Target, Transaction, apply, plan};
+use fleet::{
+    Cause, ConfirmDigest, Grant, Operation, Passed, Patch, Policy, Rejection, Target, Timestamp, Transaction,
+    apply, plan,
+};
 use serde_json::{Value, json};
 
 const HOUR: i64 = 3_600_000;
@@ -10,7 +13,16 @@ const HOUR: i64 = 3_600_000;
 fn because(fleet: &mut Fleet, operations: Vec<Operation>) -> String {
     match fleet.reject(operations) {
         Rejection::Confirm(confirmation) => confirmation.because,
-        refused @ Rejection::Refused(_) => panic!("{refused:#?}"),
+        other => panic!("{other:#?}"),
+    }
+}
+
+/// Why nothing but an allowance lets it through.
+#[track_caller]
+fn exceeded(fleet: &mut Fleet, operations: Vec<Operation>) -> String {
+    match fleet.reject(operations) {
+        Rejection::Allowance(stopped) => stopped.because,
+        other => panic!("{other:#?}"),
     }
 }
 
@@ -19,6 +31,7 @@ fn removed(fleet: &mut Fleet, operations: Vec<Operation>) -> Vec<(String, Cause,
     let removals = match fleet.try_apply(operations) {
         Ok(applied) => applied.removals,
         Err(Rejection::Confirm(confirmation)) => confirmation.removals,
+        Err(Rejection::Allowance(stopped)) => stopped.removals,
         Err(refused) => panic!("{refused:#?}"),
     };
     removals
@@ -105,7 +118,7 @@ fn a_put_that_leaves_one_out_is_stopped_and_goes_through_when_confirmed() {
     );
     let applied = fleet.confirm(vec![put("clusters", "dev-1", body)]);
     let tally = applied.commit.expect("a commit").header.removals;
-    assert_eq!((tally.each, tally.ordinary, tally.decommissions, tally.confirmed), (1, 0, 0, true));
+    assert_eq!((tally.each, tally.ordinary, tally.decommissions, tally.passed), (1, 0, 0, Passed::Confirmed));
 }
 
 #[test]
@@ -142,14 +155,20 @@ fn a_changed_environment_moves_what_follows_it() {
     let change = vec![strategic("clusters", "dev-1", json!({"environment": "qa"}))];
     assert_eq!(
         removed(&mut fleet, change),
-        [("dev-1/platform_components/policies".to_owned(), Cause::Moved, false)]
+        [
+            ("dev-1/clusters/dev".to_owned(), Cause::LeftEnvironment, true),
+            ("dev-1/platform_components/policies".to_owned(), Cause::Moved, false)
+        ]
     );
     fleet.confirm(vec![
         unassign("prod-1", "platform_components", "policies"),
         unassign("prod-1", "platform_components", "grafana"),
         unassign("prod-1", "platform_components", "cert-manager"),
     ]);
-    assert_eq!(removed(&mut fleet, vec![strategic("clusters", "prod-1", json!({"environment": "uat"}))]), []);
+    assert_eq!(
+        removed(&mut fleet, vec![strategic("clusters", "prod-1", json!({"environment": "uat"}))]),
+        [("prod-1/clusters/prod".to_owned(), Cause::LeftEnvironment, true)]
+    );
 }
 
 #[test]
@@ -221,40 +240,39 @@ fn an_empty_cluster_is_not_decommissioned_by_a_selector_without_confirmation() {
 }
 
 #[test]
-fn rule_e_the_eleventh_deletion_of_an_hour_needs_a_confirmation() {
+fn rule_e_the_eleventh_deletion_of_an_hour_needs_an_allowance_and_no_digest_helps() {
     let mut fleet = wide(&["a"], 1, 30);
     for n in 0..10 {
         fleet.now += 1000;
         fleet.accept(vec![unassign("a", "namespaces", &format!("n{n:02}"))]);
     }
     let eleventh = || vec![unassign("a", "namespaces", "n10")];
-    assert_eq!(
-        because(&mut fleet, eleventh()),
-        "11 deletions within an hour (clusters, and kinds that are guarded each); 10 go without a confirmation"
-    );
-    assert_eq!(
-        because(&mut fleet, vec![delete("clusters", "a")]),
-        "11 deletions within an hour (clusters, and kinds that are guarded each); 10 go without a confirmation"
-    );
+    let why = "11 deletions within an hour (clusters, and kinds that are guarded each), and 10 are the most; more need an allowance";
+    assert_eq!(exceeded(&mut fleet, eleventh()), why);
+    assert_eq!(exceeded(&mut fleet, vec![delete("clusters", "a")]), why);
+    let digest = fleet.plan(eleventh()).confirm;
+    let Err(Rejection::Allowance(stopped)) = fleet.send(eleventh(), Some(digest)) else {
+        panic!("it went through")
+    };
+    assert_eq!(stopped.because, why, "the digest of its own dry run is no allowance");
     fleet.accept(vec![disable("a", "c00")]);
-    fleet.confirm(eleventh());
-    fleet.now += HOUR - 10_000 + 1000;
-    fleet.accept(vec![unassign("a", "namespaces", "n11")]);
+    fleet.now += HOUR - 9_000;
+    fleet.accept(eleventh());
     assert!(
-        because(&mut fleet, vec![unassign("a", "namespaces", "n12")]).starts_with("11 deletions"),
+        exceeded(&mut fleet, vec![unassign("a", "namespaces", "n11")]).starts_with("11 deletions"),
         "only the first of the ten is an hour old"
     );
 }
 
 #[test]
-fn rule_e_the_fifty_first_ordinary_removal_of_an_hour_needs_a_confirmation() {
+fn rule_e_the_fifty_first_ordinary_removal_of_an_hour_needs_an_allowance() {
     let mut fleet = wide(&["a"], 60, 1);
     for n in 0..50 {
         fleet.accept(vec![disable("a", &format!("c{n:02}"))]);
     }
     assert_eq!(
-        because(&mut fleet, vec![disable("a", "c50")]),
-        "51 removals within an hour; 50 go without a confirmation"
+        exceeded(&mut fleet, vec![disable("a", "c50")]),
+        "51 removals within an hour, and 50 are the most; more need an allowance"
     );
     fleet.accept(vec![unassign("a", "namespaces", "n00")]);
 }
@@ -267,7 +285,7 @@ fn a_clock_that_runs_backwards_opens_no_new_hour() {
     }
     fleet.now -= 10 * HOUR;
     let before = fleet.state.time();
-    assert!(because(&mut fleet, vec![unassign("a", "namespaces", "n10")]).starts_with("11 deletions"));
+    assert!(exceeded(&mut fleet, vec![unassign("a", "namespaces", "n10")]).starts_with("11 deletions"));
     fleet.accept(vec![create("namespaces", json!({"id": "x"}))]);
     assert_eq!(fleet.state.time(), before, "commit times do not run backwards");
 }
@@ -286,7 +304,7 @@ fn a_confirmation_is_for_exactly_those_removals() {
     let mut fleet = Fleet::small();
     let clear = || vec![strategic("clusters", "dev-1", json!({"namespaces": []}))];
     let Rejection::Confirm(stopped) = fleet.reject(clear()) else { panic!("not stopped") };
-    let send = |fleet: &Fleet, digest: RemovalsDigest, operations: Vec<Operation>| {
+    let send = |fleet: &Fleet, digest: ConfirmDigest, operations: Vec<Operation>| {
         apply(
             &fleet.state,
             &fleet.policy,
@@ -295,12 +313,15 @@ fn a_confirmation_is_for_exactly_those_removals() {
     };
     // An unrelated write does not spoil it; neither does reading it back from text.
     fleet.accept(vec![strategic("clusters", "prod-1", json!({"node_count": 9}))]);
-    let digest = RemovalsDigest::parse(&stopped.digest.to_string()).expect("it was printed");
+    let digest = ConfirmDigest::parse(&stopped.digest.to_string()).expect("it was printed");
     assert!(send(&fleet, digest, clear()).is_ok());
     // Another removal in its place does.
     fleet.accept(vec![unassign("dev-1", "namespaces", "team-c")]);
     let Err(Rejection::Confirm(moved)) = send(&fleet, digest, clear()) else { panic!("it went through") };
-    assert_eq!(moved.because, "what would be removed is not what was confirmed");
+    assert_eq!(
+        moved.because,
+        "what would be removed is not what was confirmed, or that was more than an hour ago"
+    );
     assert!(send(&fleet, moved.digest, clear()).is_ok());
     // So does a confirmation where nothing is removed.
     assert!(
@@ -318,7 +339,10 @@ fn a_plan_shows_what_would_happen_and_that_it_would_be_stopped() {
         &Transaction { operations, derived: false, confirm: None, origin: origin(99, fleet.now) },
     )
     .expect("valid");
-    assert_eq!(planned.unconfirmed.as_deref(), Some("3 removals were not asked for by name, on `dev-1`"));
+    assert_eq!(
+        planned.questions.removals.as_deref(),
+        Some("3 removals were not asked for by name, on `dev-1`")
+    );
     assert_eq!(planned.applied.removals.inputs.len(), 3);
     assert!(planned.applied.next.cluster("dev-1").expect("there").doc.references_to("namespaces").is_empty());
 }
@@ -475,5 +499,225 @@ fn a_kind_that_stops_being_guarded_each_still_counts_so_in_that_transaction() {
     ));
     let operations =
         vec![unguarded, unassign("dev-1", "namespaces", "team-a"), unassign("dev-1", "namespaces", "team-b")];
-    assert!(because(&mut fleet, operations).starts_with("2 deletions within an hour"));
+    assert!(exceeded(&mut fleet, operations).starts_with("2 deletions within an hour"));
+}
+
+fn grant(deletions: u32, removals: u32, minutes: u32) -> Grant {
+    Grant { to: "tester".into(), deletions, removals, minutes }
+}
+
+/// The digest of a redelivery on clusters was accepted for unassigning on the same ones.
+#[test]
+fn a_confirmation_covers_the_cause() {
+    let mut fleet = Fleet::small();
+    let by_selector = || {
+        let (kind, id) = ("platform_components".into(), "grafana".into());
+        vec![Operation::RemoveReference { clusters: selected("id"), kind, id }]
+    };
+    let redelivery = fleet.plan(vec![by_kustomize("grafana")]).confirm;
+    let unassigning = fleet.plan(by_selector()).confirm;
+    assert_ne!(redelivery, unassigning);
+    assert!(matches!(fleet.send(by_selector(), Some(redelivery)), Err(Rejection::Confirm(_))));
+    fleet.send(by_selector(), Some(unassigning)).expect("what was confirmed");
+}
+
+#[test]
+fn a_confirmation_ages() {
+    let mut fleet = Fleet::small();
+    let clear = || vec![strategic("clusters", "dev-1", json!({"namespaces": []}))];
+    let digest = fleet.plan(clear()).confirm;
+    fleet.now += 2 * HOUR;
+    assert!(matches!(fleet.send(clear(), Some(digest)), Err(Rejection::Confirm(_))), "two hours old");
+    fleet.now -= HOUR;
+    fleet.send(clear(), Some(digest)).expect("one hour old");
+}
+
+/// `X-Confirm` freed a transaction from the budget even if no rule had asked for it.
+#[test]
+fn a_confirmation_that_no_rule_asked_for_counts_for_nothing() {
+    let mut fleet = wide(&["a"], 1, 30);
+    for n in 0..10 {
+        let one = || vec![unassign("a", "namespaces", &format!("n{n:02}"))];
+        let digest = fleet.plan(one()).confirm;
+        let applied = fleet.send(one(), Some(digest)).expect("within the budget");
+        assert_eq!(applied.commit.expect("a commit").header.removals.passed, Passed::OnBudget);
+    }
+    assert!(exceeded(&mut fleet, vec![unassign("a", "namespaces", "n10")]).starts_with("11 deletions"));
+}
+
+#[test]
+fn the_sixth_confirmation_of_an_hour_needs_an_allowance() {
+    let mut fleet = wide(&["a", "b", "c", "d"], 9, 0);
+    let on_all = |n: usize| -> Vec<Operation> {
+        ["a", "b", "c", "d"].iter().map(|cluster| disable(cluster, &format!("c{n:02}"))).collect()
+    };
+    for n in 0..5 {
+        fleet.confirm(on_all(n));
+    }
+    let sixth = fleet.plan(on_all(5));
+    assert_eq!(
+        sixth.questions.confirmation().as_deref(),
+        Some("something is removed on 4 clusters, more than 3 at once")
+    );
+    let why = "5 changes were confirmed within an hour, and 5 are the most; one more needs an allowance";
+    assert_eq!(sixth.questions.allowance.as_deref(), Some(why), "the plan says so before anybody confirms");
+    let Err(Rejection::Allowance(stopped)) = fleet.send(on_all(5), Some(sixth.confirm)) else {
+        panic!("made")
+    };
+    assert_eq!(stopped.because, why);
+    fleet.reasoned("a migration", vec![Operation::Allow(grant(0, 4, 60))]);
+    let applied = fleet.send(on_all(5), Some(sixth.confirm)).expect("allowed and confirmed");
+    assert_eq!(applied.commit.expect("a commit").header.removals.passed, Passed::Allowed);
+    assert!(fleet.state.allowances(Timestamp(fleet.now)).is_empty(), "it is used up");
+    assert!(matches!(fleet.reject(on_all(6)), Rejection::Confirm(_)), "an allowance confirms nothing");
+}
+
+#[test]
+fn an_allowance_is_used_up_by_what_it_lets_through_and_frees_nobody_else() {
+    let mut fleet = wide(&["a", "b", "c"], 9, 9);
+    fleet.policy = Policy { deletions_per_hour: 1, ..Policy::default() };
+    fleet.accept(vec![delete("clusters", "a")]);
+    let second = || vec![unassign("b", "namespaces", "n00"), unassign("b", "namespaces", "n01")];
+    fleet.reasoned("b is emptied", vec![Operation::Allow(grant(1, 0, 60))]);
+    exceeded(&mut fleet, second());
+    fleet.reasoned("b is emptied", vec![Operation::Allow(grant(3, 0, 60))]);
+    let others = Operation::Allow(Grant { to: "somebody else".into(), ..grant(100, 100, 60) });
+    fleet.reasoned("theirs", vec![others]);
+    fleet.accept(second());
+    let left: Vec<u32> =
+        fleet.state.allowances(Timestamp(fleet.now)).iter().map(|(_, a)| a.deletions).collect();
+    assert_eq!(left, [1, 1, 100], "two of three are used, whole by one");
+    fleet.accept(vec![unassign("b", "namespaces", "n02")]);
+    fleet.accept(vec![unassign("b", "namespaces", "n03")]);
+    exceeded(&mut fleet, vec![unassign("b", "namespaces", "n04")]);
+    assert_eq!(fleet.state.spent(Timestamp(fleet.now)).deletions, 1, "what is allowed is not on the budget");
+}
+
+#[test]
+fn an_allowance_ends_is_taken_back_and_says_what_is_wrong_with_it() {
+    let mut fleet = wide(&["a"], 0, 9);
+    fleet.policy = Policy { deletions_per_hour: 0, ..Policy::default() };
+    let one = || vec![unassign("a", "namespaces", "n00")];
+    fleet.reasoned("for an hour", vec![Operation::Allow(grant(5, 0, 60))]);
+    assert!(fleet.plan(one()).questions.allowance.is_none());
+    fleet.now += HOUR;
+    exceeded(&mut fleet, one());
+    fleet.reasoned("again", vec![Operation::Allow(grant(5, 0, 60))]);
+    let ids: Vec<String> =
+        fleet.state.allowances(Timestamp(fleet.now)).iter().map(|(id, _)| id.to_string()).collect();
+    assert_eq!(ids.len(), 1, "the one that has ended went");
+    fleet.accept(vec![Operation::Disallow { id: (&*ids[0]).into() }]);
+    exceeded(&mut fleet, one());
+    assert_eq!(
+        fleet.complaints(vec![Operation::Disallow { id: (&*ids[0]).into() }]),
+        [format!(": there is no allowance `{}`; it may have ended or been used up", ids[0])]
+    );
+    assert_eq!(
+        fleet.complaints(vec![Operation::Allow(Grant { to: "".into(), ..grant(0, 0, 241) })]),
+        [
+            "/deletions: an allowance of no deletions and no removals allows nothing",
+            "/for: must be an actor as the audit log shows it, such as `file:alice`, of at most 256 bytes",
+            "/minutes: is 241; it must be 1 to 240",
+            "/reason: an allowance is granted for a reason, which is the reason of the change",
+        ]
+    );
+    assert_eq!(
+        fleet.complaints(vec![Operation::Allow(grant(10_001, 0, 1))])[0],
+        "/deletions: is 10001; at most 10000 can be allowed at once"
+    );
+}
+
+#[test]
+fn an_allowance_does_not_let_its_own_transaction_through() {
+    let mut fleet = wide(&["a"], 0, 9);
+    fleet.policy = Policy { deletions_per_hour: 0, ..Policy::default() };
+    let operations = vec![Operation::Allow(grant(5, 0, 60)), unassign("a", "namespaces", "n00")];
+    let mut origin = origin(99, fleet.now);
+    origin.reason = Some("for myself".into());
+    let transaction = Transaction { operations, derived: false, confirm: None, origin };
+    assert!(matches!(apply(&fleet.state, &fleet.policy, &transaction), Err(Rejection::Allowance(_))));
+}
+
+/// One batch took eight components from a DNS name: the cluster went, and another took its place with nothing.
+#[test]
+fn the_same_dns_name_under_another_id_is_compared_with_what_it_was_served() {
+    let mut fleet = wide(&["a"], 3, 1);
+    let renamed = |keep: &[&str]| {
+        let mut body = cluster("b");
+        body["cluster_dns"] = json!("a.k8s.example.com");
+        body["platform_components"] = keep.iter().map(|id| json!({"id": id})).collect::<Value>();
+        vec![
+            delete("clusters", "a"),
+            Operation::Create { kind: "clusters".into(), body, replace_decommissioned: true },
+        ]
+    };
+    assert_eq!(
+        removed(&mut fleet, renamed(&["c00", "c01"])),
+        [
+            ("a/namespaces/n00".to_owned(), Cause::Replaced, false),
+            ("a/platform_components/c02".to_owned(), Cause::Replaced, false)
+        ]
+    );
+    assert_eq!(because(&mut fleet, renamed(&[])), "4 removals were not asked for by name, on `a`");
+}
+
+#[test]
+fn another_artifact_or_another_path_of_a_directory_of_manifests_moves_it_on_every_user() {
+    let mut fleet = Fleet::small();
+    let moved =
+        |id: &str, cluster: &str| (format!("{cluster}/platform_components/{id}"), Cause::Moved, false);
+    let both = [moved("policies", "dev-1"), moved("policies", "prod-1")];
+    let change = |body: Value| vec![strategic("platform_components", "policies", body)];
+    assert_eq!(removed(&mut fleet, change(json!({"cluster_env_enabled": false}))), both);
+    assert_eq!(removed(&mut fleet, change(json!({"oci_url": "oci://registry.example.com/other"}))), both);
+    assert_eq!(removed(&mut fleet, change(json!({"component_path": "core/policies/2.0.0"}))), []);
+    assert_eq!(removed(&mut fleet, change(json!({"oci_tag": "v2"}))), []);
+    // A Helm release keeps what it has.
+    let other_repository = json!({"oci_url": "https://charts.example.org"});
+    assert_eq!(removed(&mut fleet, vec![strategic("platform_components", "grafana", other_repository)]), []);
+}
+
+/// `environment` by selector moved 13 of 14 clusters without a question, and the list of an environment shrank.
+#[test]
+fn a_cluster_that_leaves_the_list_of_its_environment_is_a_deletion() {
+    let mut fleet = wide(&["a", "b", "c", "d"], 1, 0);
+    let left = |id: &str, named| (format!("{id}/clusters/dev"), Cause::LeftEnvironment, named);
+    let to_qa = || json!({"environment": "qa"});
+    let by_selector = |selector: &str| Operation::Patch {
+        kind: "clusters".into(),
+        target: selected(selector),
+        patch: Patch::Strategic(to_qa()),
+    };
+    assert_eq!(removed(&mut fleet, vec![by_selector("id in (a,b)")]), [left("a", false), left("b", false)]);
+    assert_eq!(because(&mut fleet, vec![by_selector("id=a")]), "1 removal was not asked for by name, on `a`");
+    let applied = fleet.accept(vec![strategic("clusters", "a", to_qa())]);
+    assert_eq!(applied.commit.expect("a commit").header.removals.each, 1, "it counts as a deletion");
+    let mut body = fleet.document("clusters", "b");
+    body["environment"] = json!("qa");
+    assert_eq!(removed(&mut fleet, vec![put("clusters", "b", body)]), [left("b", true)]);
+    assert_eq!(
+        because(
+            &mut fleet,
+            ["a", "b", "c", "d"].map(|id| strategic("clusters", id, json!({"environment": "prod"}))).into()
+        ),
+        "something is removed on 4 clusters, more than 3 at once"
+    );
+}
+
+#[test]
+fn a_change_that_reaches_more_clusters_than_configured_is_confirmed_by_what_it_does() {
+    let mut fleet = wide(&["a", "b", "c"], 2, 0);
+    let tag = |tag: &str| vec![strategic("platform_components", "c00", json!({"oci_tag": tag}))];
+    fleet.accept(tag("2"));
+    fleet.policy.changed_clusters = Some(2);
+    let planned = fleet.plan(tag("3"));
+    assert_eq!(planned.questions.reach.as_deref(), Some("it changes what 3 clusters get, more than 2"));
+    assert_eq!(because(&mut fleet, tag("3")), "it changes what 3 clusters get, more than 2");
+    assert!(
+        matches!(fleet.send(tag("4"), Some(planned.confirm)), Err(Rejection::Confirm(_))),
+        "another change"
+    );
+    let applied = fleet.send(tag("3"), Some(planned.confirm)).expect("confirmed");
+    assert_eq!(applied.commit.expect("a commit").header.removals.passed, Passed::Confirmed);
+    fleet.accept(vec![patch_reference("a", "platform_components", "c00", json!({"oci_tag": "9"}))]);
 }

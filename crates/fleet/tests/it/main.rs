@@ -3,6 +3,7 @@
 mod answers;
 mod boundaries;
 mod common;
+mod confirming_client;
 mod effects;
 mod golden;
 mod guard;

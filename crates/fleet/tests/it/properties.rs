@@ -12,13 +12,19 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-const CLUSTERS: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "fresh"];
-const COMPONENTS: [&str; 7] = ["h0", "h1", "h2", "h3", "k0", "k1", "ghost"];
+pub(crate) const CLUSTERS: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "fresh"];
+pub(crate) const COMPONENTS: [&str; 7] = ["h0", "h1", "h2", "h3", "k0", "k1", "ghost"];
 const NAMESPACES: [&str; 5] = ["n0", "n1", "n2", "n3", "ghost"];
 const ROLEBINDINGS: [&str; 3] = ["r0", "r1", "ghost"];
 
 /// A policy whose numbers are reached quickly.
-const TIGHT: Policy = Policy { guard_clusters: 2, deletions_per_hour: 3, removals_per_hour: 4 };
+const TIGHT: Policy = Policy {
+    guard_clusters: 2,
+    deletions_per_hour: 3,
+    removals_per_hour: 4,
+    confirmations_per_hour: 3,
+    changed_clusters: None,
+};
 
 /// Any of them, but seldom the last, which is not there.
 fn one_of(ids: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
@@ -26,7 +32,7 @@ fn one_of(ids: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
     prop_oneof![30 => select(others), 1 => Just(*last)]
 }
 
-fn start() -> Fleet {
+pub(crate) fn start() -> Fleet {
     let mut fleet = Fleet::empty();
     let mut operations = Vec::new();
     for id in &COMPONENTS[..6] {
@@ -224,7 +230,7 @@ fn reference() -> impl Strategy<Value = (&'static str, &'static str)> {
     ]
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+pub(crate) fn operation() -> impl Strategy<Value = Operation> {
     let document = || prop_oneof![reference(), one_of(&CLUSTERS).prop_map(|id| ("clusters", id))];
     prop_oneof![
         2 => (body(), any::<bool>()).prop_map(|((kind, body), replace_decommissioned)| Operation::Create { kind: kind.into(), body, replace_decommissioned }),
@@ -257,7 +263,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 /// Many removals by name in one transaction: on one cluster, over several clusters, or of whole clusters.
-fn burst() -> impl Strategy<Value = Vec<Operation>> {
+pub(crate) fn burst() -> impl Strategy<Value = Vec<Operation>> {
     let ids = |ids: &'static [&'static str]| prop::sample::subsequence(ids, 1..=ids.len());
     let remove = |cluster: &str, kind: &str, id: &str, disable: bool| {
         if disable && kind == "platform_components" {
@@ -290,8 +296,13 @@ fn installed(state: &State) -> BTreeMap<(String, String, String), Value> {
         for kind in state.kinds().referable() {
             for input in naive::inputs(state, cluster.doc.id.as_str(), kind) {
                 if input["enabled"] != false {
-                    let follows = input["cluster_env_enabled"] == true;
-                    let hangs_on = json!([input["delivery"], follows, input["cluster"]["environment"]]);
+                    let is_kustomize = input["delivery"] == "kustomize";
+                    let follows = is_kustomize && input["cluster_env_enabled"] == true;
+                    let hangs_on = json!([
+                        input["delivery"],
+                        is_kustomize.then(|| &input["source"]["oci_url"]),
+                        follows.then(|| &input["cluster"]["environment"]),
+                    ]);
                     let key = (
                         cluster.doc.id.to_string(),
                         kind.name().to_string(),
@@ -309,12 +320,15 @@ type Lost = BTreeSet<(String, String, String)>;
 
 /// What Flux would delete between two states, found by comparing everything with everything.
 fn lost(before: &State, after: &State) -> Lost {
-    let after = installed(after);
-    let is_lost = |key: &(String, String, String), was: &Value| match after.get(key) {
-        None => true,
-        Some(is) => was[0] != is[0] || (was[1] == true && was[2] != is[2]),
-    };
-    installed(before).into_iter().filter(|(key, was)| is_lost(key, was)).map(|(key, _)| key).collect()
+    let is = installed(after);
+    let gone =
+        installed(before).into_iter().filter(|(key, was)| is.get(key) != Some(was)).map(|(key, _)| key);
+    let left = before.clusters().filter_map(|was| {
+        let (id, environment) = (&was.doc.id, &was.doc.environment);
+        let left = after.cluster(id.as_str()).is_some_and(|is| is.doc.environment != *environment);
+        left.then(|| (id.to_string(), "clusters".to_owned(), environment.to_string()))
+    });
+    gone.chain(left).collect()
 }
 
 /// Whether a transaction spells that removal out.
@@ -326,6 +340,12 @@ fn spells(
     let is = |target: &Target| matches!(target, Target::One { id, .. } if **id == **cluster);
     let disables = |value: &Value| value["enabled"] == false;
     operations.iter().any(|operation| match operation {
+        Operation::Put { id, .. } if *kind == "clusters" => **id == **cluster,
+        Operation::Patch { target, patch: Patch::Strategic(patch) | Patch::Merge(patch), .. }
+            if *kind == "clusters" =>
+        {
+            is(target) && patch.get("environment").is_some()
+        }
         Operation::Delete { kind, target } => decommissioned && **kind == *"clusters" && is(target),
         Operation::RemoveReference { clusters, kind: of, id } => {
             is(clusters) && **of == **kind && **id == **input
@@ -430,6 +450,7 @@ fn check_inverse(before: &State, applied: &Applied, commit: &Commit, now: i64) {
     };
     let undone = match undone {
         Ok(undone) => undone.next,
+        Err(Rejection::Allowance(_)) => return,
         Err(rejection) if rejection.reason() == Some(&Reason::Protected) => return,
         Err(rejection) => panic!("the inverse was rejected: {rejection:#?}"),
     };
@@ -510,9 +531,17 @@ fn check_effects(before: &State, after: &State, commit: &Commit) {
 #[derive(Default)]
 struct Watch {
     spent: Vec<(i64, usize, usize)>,
+    confirmed: Vec<i64>,
 }
 
 impl Watch {
+    fn confirmed(&mut self, after: &State) {
+        let now = after.time().0;
+        self.confirmed.push(now);
+        let confirmed = self.confirmed.iter().filter(|at| now - **at < 3_600_000).count();
+        assert!(confirmed <= TIGHT.confirmations_per_hour as usize, "{confirmed} confirmations");
+    }
+
     fn unconfirmed(&mut self, before: &State, after: &State, operations: &[Operation], lost: &Lost) {
         let now = after.time().0;
         let gone = |cluster: &str| after.cluster(cluster).is_none();
@@ -538,7 +567,7 @@ impl Watch {
             assert!(removed < 2 || count(&has, cluster, kind) > 0, "(a) {living:?}");
             assert!(removed < 3 || removed * 2 <= count(&had, cluster, kind), "(b) {living:?}");
         }
-        let each = living.iter().filter(|(_, kind, _)| kind == "namespaces").count();
+        let each = living.iter().filter(|(_, kind, _)| kind == "namespaces" || kind == "clusters").count();
         self.spent.push((now, decommissioned.len() + each, living.len() - each));
         let (deletions, others) = self
             .spent
@@ -571,13 +600,22 @@ proptest! {
                     check_answers(&before);
                     continue;
                 }
-                Err(Rejection::Confirm(_)) => (fleet.confirm(operations.clone()), true),
+                Err(Rejection::Confirm(stopped)) => match fleet.send(operations.clone(), Some(stopped.digest)) {
+                    Ok(applied) => (applied, true),
+                    Err(rejection) => {
+                        prop_assert!(matches!(rejection, Rejection::Allowance(_)), "{:?}", rejection);
+                        continue;
+                    }
+                },
+                Err(Rejection::Allowance(_)) => continue,
             };
             let after = &applied.next;
             let lost = lost(&before, after);
             let told: Lost = applied.removals.inputs.iter().map(|r| (r.cluster.to_string(), r.kind.to_string(), r.input.to_string())).collect();
             prop_assert_eq!(&told, &lost, "the removals are what Flux would delete");
-            if !confirmed {
+            if confirmed {
+                watch.confirmed(after);
+            } else {
                 watch.unconfirmed(&before, after, &operations, &lost);
             }
             check_replay(&before, &applied);
@@ -623,10 +661,13 @@ fn random_transactions_reach_every_outcome() {
                         because if because.contains("would lose") => "rule b",
                         because if because.contains("more than") => "rule c",
                         because if because.contains("at once, the first") => "rule d",
-                        _ => "rule e",
+                        because => panic!("{because}"),
                     });
-                    fleet.confirm(operations);
+                    if fleet.send(operations, Some(stopped.digest)).is_err() {
+                        count("too many confirmations");
+                    }
                 }
+                Err(Rejection::Allowance(_)) => count("rule e"),
             }
         }
     }
@@ -645,6 +686,7 @@ fn random_transactions_reach_every_outcome() {
         ("rule c", 5),
         ("rule d", 5),
         ("rule e", 5),
+        ("too many confirmations", 5),
     ];
     for (what, floor) in floors {
         assert!(seen.get(what).is_some_and(|count| *count >= floor), "{what} is seldom reached: {seen:#?}");

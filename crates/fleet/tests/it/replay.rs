@@ -102,7 +102,7 @@ fn replay_refuses_what_does_not_follow_or_was_changed_on_the_way() {
         |commit| commit.header.origin.actor = "somebody else".into(),
         |commit| commit.header.origin.reason = Some("".into()),
         |commit| commit.header.origin.time = Timestamp(0),
-        |commit| commit.header.removals.confirmed = true,
+        |commit| commit.header.removals.passed = fleet::Passed::Confirmed,
         |commit| commit.header.state = StateDigest::default(),
         |commit| commit.header.at.hash = Hash::default(),
         |commit| commit.header.origin.version = "0.0.0".into(),
@@ -294,7 +294,7 @@ fn the_guard_remembers_the_last_hour_over_a_restart() {
     fleet.state = loader.finish(header, [(header.origin.time, header.removals)]).expect("it loads");
     assert!(matches!(
         fleet.reject(vec![unassign("dev-1", "namespaces", "team-b")]),
-        fleet::Rejection::Confirm(_)
+        fleet::Rejection::Allowance(_)
     ));
 }
 

@@ -44,7 +44,7 @@ fn write_header(connection: &Connection, header: &Header, bytes: usize) -> Resul
         removals.decommissions,
         removals.each,
         removals.ordinary,
-        removals.confirmed,
+        removals.passed.number(),
         changes.count,
         changes.hash.to_string(),
         size(bytes),

@@ -1,8 +1,8 @@
 //! How the words of the domain are written in columns, and read back. It knows rows, not questions.
 
 use fleet::{
-    Canonical, Change, ChangesDigest, CommitId, Epoch, Hash, Header, Idempotency, Key, Origin, Position,
-    Revision, StateDigest, Tally, Timestamp, Uid,
+    Canonical, Change, ChangesDigest, CommitId, Epoch, Hash, Header, Idempotency, Key, Origin, Passed,
+    Position, Revision, StateDigest, Tally, Timestamp, Uid,
 };
 use rusqlite::Row;
 
@@ -46,13 +46,20 @@ pub(super) fn header(row: &Row<'_>) -> Result<Line, Fault> {
     Ok(Line { header, bytes: count(row, 19)? })
 }
 
+/// On what grounds the guard let a commit pass.
+fn passed(row: &Row<'_>, at: usize) -> Result<Passed, Fault> {
+    let number: u8 = row.get(at)?;
+    Passed::parse(number)
+        .ok_or_else(|| Fault::corrupt(format!("{number} is not how a commit passes the guard")))
+}
+
 /// Four columns from an index on.
 pub(super) fn tally(row: &Row<'_>, from: usize) -> Result<Tally, Fault> {
     Ok(Tally {
         decommissions: row.get(from)?,
         each: row.get(from + 1)?,
         ordinary: row.get(from + 2)?,
-        confirmed: row.get(from + 3)?,
+        passed: passed(row, from + 3)?,
     })
 }
 

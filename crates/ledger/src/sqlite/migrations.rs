@@ -8,7 +8,7 @@ use super::identity::{ORIGIN, StoreId};
 use crate::error::FeedError;
 
 /// In order; the first makes a store of format [`OLDEST`].
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0002.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0002.sql"), include_str!("migrations/0003.sql")];
 
 /// The oldest format that this program reads. Format 1 had no role and no head mark, and was never released.
 pub(super) const OLDEST: u32 = 2;
@@ -18,7 +18,7 @@ pub(super) const OLDEST: u32 = 2;
 pub(super) const FORMAT: u32 = OLDEST - 1 + MIGRATIONS.len() as u32;
 
 /// The oldest format whose readers understand what this program writes.
-const MIN_READER: u32 = 2;
+const MIN_READER: u32 = 3;
 
 /// Brings a store to our format; `new` is the id of one that is being made.
 pub(super) fn run(connection: &mut Connection, new: Option<StoreId>) -> Result<(), Fault> {

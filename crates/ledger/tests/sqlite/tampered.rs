@@ -52,9 +52,9 @@ fn a_store_that_needs_a_newer_reader_is_newer_for_everybody() {
     let reader = open(&place.path("store.db"), Access::Read);
     reader.follow.load().expect("a fleet");
     tamper(&place.path("store.db"), "UPDATE store SET format = 9, min_reader = 7");
-    assert_eq!(reader.follow.load(), Err(FeedError::Newer { format: 7, known: 2 }));
+    assert_eq!(reader.follow.load(), Err(FeedError::Newer { format: 7, known: 3 }));
     let writer = Sqlite::open(&place.path("store.db"), Access::Write);
-    assert_eq!(writer.err(), Some(FeedError::Newer { format: 9, known: 2 }));
+    assert_eq!(writer.err(), Some(FeedError::Newer { format: 9, known: 3 }));
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn a_store_of_a_newer_format_that_we_can_read_is_newer_for_writers_only() {
     let path = place.path("store.db");
     let mut writer = open(&path, Access::Write);
     let mut fleet = filled(&mut writer, &["a"]);
-    tamper(&path, "UPDATE store SET format = 3");
+    tamper(&path, "UPDATE store SET format = 4");
     assert_eq!(open(&path, Access::Read).follow.load(), Ok(fleet.state.clone()));
-    let newer = FeedError::Newer { format: 3, known: 2 };
+    let newer = FeedError::Newer { format: 4, known: 3 };
     let at = fleet.state.head();
     let refused = writer.append(at, &[fleet.namespace("b")]);
     assert_eq!(refused, Err(AppendError::Refused(newer.clone())), "even one that runs already");
@@ -88,6 +88,23 @@ fn another_store_in_the_same_place_is_not_followed() {
         assert_eq!(reader.follow.read(fleet.state.head(), ALL), Err(FeedError::OtherStore));
         assert_eq!(reader.follow.load(), Err(FeedError::OtherStore));
     }
+}
+
+#[test]
+fn a_store_of_format_2_is_read_as_it_is_and_brought_up_by_a_writer() {
+    let place = Place::new();
+    let path = place.path("store.db");
+    let fleet = filled(&mut open(&path, Access::Write), &["a"]);
+    tamper(&path, "UPDATE store SET format = 2, min_reader = 2");
+    rusqlite::Connection::open(&path).expect("it opens").pragma_update(None, "user_version", 2).expect("set");
+    assert_eq!(open(&path, Access::Read).follow.load(), Ok(fleet.state.clone()));
+    let writer = open(&path, Access::Write);
+    assert_eq!(writer.follow.load(), Ok(fleet.state.clone()));
+    let connection = rusqlite::Connection::open(&path).expect("it opens");
+    let formats = "SELECT format, min_reader FROM store";
+    let formats: (u32, u32) =
+        connection.query_row(formats, [], |row| Ok((row.get(0)?, row.get(1)?))).expect("a row");
+    assert_eq!(formats, (3, 3));
 }
 
 #[test]

@@ -60,13 +60,21 @@ pub struct Args {
     #[arg(long, env = "GUARD_CLUSTERS", value_name = "NUMBER")]
     pub guard_clusters: Option<String>,
 
-    /// How many decommissions and deletions of namespaces an hour need no confirmation [default: 10]
+    /// How many decommissions and deletions of namespaces an hour need no allowance [default: 10]
     #[arg(long, env = "GUARD_DELETIONS_PER_HOUR", value_name = "NUMBER")]
     pub guard_deletions_per_hour: Option<String>,
 
-    /// How many other removals an hour need no confirmation [default: 50]
+    /// How many other removals an hour need no allowance [default: 50]
     #[arg(long, env = "GUARD_REMOVALS_PER_HOUR", value_name = "NUMBER")]
     pub guard_removals_per_hour: Option<String>,
+
+    /// How many changes an hour somebody may confirm without an allowance [default: 5]
+    #[arg(long, env = "GUARD_CONFIRMATIONS_PER_HOUR", value_name = "NUMBER")]
+    pub guard_confirmations_per_hour: Option<String>,
+
+    /// How many clusters one change may reach without a confirmation, removals or not [default: any number]
+    #[arg(long, env = "GUARD_CHANGED_CLUSTERS", value_name = "NUMBER")]
+    pub guard_changed_clusters: Option<String>,
 
     /// `text` or `json` [default: text on a terminal, else json]
     #[arg(long, env = "LOG_FORMAT", value_name = "FORMAT")]

@@ -108,19 +108,33 @@ impl Config {
         let mut problems = Vec::new();
         let mode = read(&mut problems, "API_MODE", args.api_mode.as_deref(), Mode::ReadOnly, values::mode);
         let store = store(args, &mut problems);
+        let Policy { guard_clusters, deletions_per_hour, removals_per_hour, confirmations_per_hour, .. } =
+            Policy::default();
+        let mut limit =
+            |name, text: &Option<String>, usual| guard(&mut problems, name, text.as_deref(), usual);
         let policy = Policy {
-            guard_clusters: guard(&mut problems, "GUARD_CLUSTERS", args.guard_clusters.as_deref(), 3),
-            deletions_per_hour: guard(
-                &mut problems,
+            guard_clusters: limit("GUARD_CLUSTERS", &args.guard_clusters, guard_clusters),
+            deletions_per_hour: limit(
                 "GUARD_DELETIONS_PER_HOUR",
-                args.guard_deletions_per_hour.as_deref(),
-                10,
+                &args.guard_deletions_per_hour,
+                deletions_per_hour,
             ),
-            removals_per_hour: guard(
-                &mut problems,
+            removals_per_hour: limit(
                 "GUARD_REMOVALS_PER_HOUR",
-                args.guard_removals_per_hour.as_deref(),
-                50,
+                &args.guard_removals_per_hour,
+                removals_per_hour,
+            ),
+            confirmations_per_hour: limit(
+                "GUARD_CONFIRMATIONS_PER_HOUR",
+                &args.guard_confirmations_per_hour,
+                confirmations_per_hour,
+            ),
+            changed_clusters: read(
+                &mut problems,
+                "GUARD_CHANGED_CLUSTERS",
+                args.guard_changed_clusters.as_deref(),
+                None,
+                |text| values::guard(text).map(Some),
             ),
         };
         let usual = SocketAddr::from(([127, 0, 0, 1], 8080));

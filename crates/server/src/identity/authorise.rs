@@ -17,6 +17,8 @@ pub enum Action {
     Plan,
     /// Change the fleet.
     Write,
+    /// Allow somebody more than the guard's budgets.
+    Allow,
 }
 
 /// What they want to do it to.

@@ -17,7 +17,9 @@ use crate::wire;
 static BATCH: Route =
     Route::write(Verb::Post, "/batch", "Make many changes as one transaction.", TargetFrom::Fleet)
         .without_if_match("an operation of a batch has `revision` for that")
-        .body(RequestBody::Json("`{\"operations\": […]}`"))
+        .body(RequestBody::Json(
+            "`{\"operations\": […]}`; `\"derived\": true` says that a program worked them out, so that they name no removal",
+        ))
         .answers(&[Answer(200, Payload::BatchAnswer)])
         .problems(&[Problem::EXISTS, Problem::IN_USE]);
 
@@ -26,8 +28,8 @@ pub(super) fn routes(table: &mut Table<'_>) {
 }
 
 async fn batch(call: Call, body: Content) -> Answered {
-    let operations = operations(body.json(&call)?)?;
-    match write::write(&call, operations, &body.0).await? {
+    let (operations, derived) = operations(body.json(&call)?)?;
+    match write::write_as(&call, operations, derived, &body.0).await? {
         Outcome::Tried(response) => Ok(response),
         Outcome::Made(written) => {
             let answer = BatchAnswer {
@@ -40,12 +42,17 @@ async fn batch(call: Call, body: Content) -> Answered {
     }
 }
 
-/// Reads all operations, or says what is wrong with each.
-fn operations(body: Value) -> Answered<Vec<Operation>> {
-    let shape = "the body must be `{\"operations\": [...]}` and nothing else";
+/// Reads all operations, or says what is wrong with each; and whether a program worked them out.
+fn operations(body: Value) -> Answered<(Vec<Operation>, bool)> {
+    let shape = "the body must be `{\"operations\": [...]}`, with `\"derived\": true` if a program worked them out, and nothing else";
     let Value::Object(mut body) = body else { return Err(Refusal::bad_request(shape)) };
     let Some(Value::Array(items)) = body.remove("operations") else {
         return Err(Refusal::bad_request(shape));
+    };
+    let derived = match body.remove("derived") {
+        None => false,
+        Some(Value::Bool(derived)) => derived,
+        Some(_) => return Err(Refusal::bad_request("`derived` must be `true` or `false`")),
     };
     if !body.is_empty() {
         return Err(Refusal::bad_request(shape));
@@ -69,7 +76,7 @@ fn operations(body: Value) -> Answered<Vec<Operation>> {
         }
     }
     if violations.is_empty() {
-        return Ok(read);
+        return Ok((read, derived));
     }
     let detail = format!("{} of the operations cannot be read; see `violations`", violations.len());
     Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, api::ProblemName::Invalid, detail)

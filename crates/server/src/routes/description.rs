@@ -236,6 +236,10 @@ pub enum Payload {
     Kind,
     /// A list of them.
     Kinds,
+    /// [`api::Guard`].
+    Guard,
+    /// [`api::Allowance`].
+    Allowance,
     /// [`api::Whoami`].
     Whoami,
     /// [`api::Standing`].
@@ -319,6 +323,12 @@ impl Route {
         route
     }
 
+    /// A write that needs another action than changing the fleet.
+    pub(super) const fn needing(mut self, action: Action) -> Self {
+        self.action = Some(action);
+        self
+    }
+
     /// A process in `read-only` mode has it, too.
     pub(super) const fn in_both_modes(mut self) -> Self {
         self.in_read_only = true;
@@ -358,7 +368,7 @@ impl Route {
 
     /// Whether it changes the fleet.
     pub fn is_write(&self) -> bool {
-        self.action == Some(Action::Write)
+        matches!(self.action, Some(Action::Write | Action::Allow))
     }
 
     /// All successes that it can answer with.
@@ -369,14 +379,14 @@ impl Route {
 
     /// All problems that it can answer with.
     pub fn all_problems(&self) -> Vec<Problem> {
-        use ProblemName::{Confirm, Forbidden, Internal, Invalid, Stale, TooLarge, Unauthorised};
+        use ProblemName::{Allowance, Confirm, Forbidden, Internal, Invalid, Stale, TooLarge, Unauthorised};
         let mut all = vec![Problem(400, Invalid), Problem(500, Internal)];
         if self.action.is_some() {
             all.extend([Problem(401, Unauthorised), Problem(403, Forbidden)]);
         }
         if self.is_write() {
             all.extend([Problem(408, Invalid), Problem(413, TooLarge)]);
-            all.extend([Problem(409, Confirm), Problem(412, Stale)]);
+            all.extend([Problem(409, Confirm), Problem(409, Allowance), Problem(412, Stale)]);
             all.extend([Problem(422, Invalid), Problem::TOO_LARGE]);
             all.extend([Problem::MISSING, Problem::UNAVAILABLE]);
         }

@@ -1,5 +1,6 @@
 //! The routes. Each is described by a value, a [`Route`], and cannot be added without one; the table is made from the descriptions.
 
+mod allowances;
 mod answer;
 mod batch;
 mod call;
@@ -69,6 +70,7 @@ fn table(is_wanted: &dyn Fn(&Route) -> bool) -> Table<'_> {
     history::routes(&mut table);
     decommissioned::routes(&mut table);
     kinds::routes(&mut table);
+    allowances::routes(&mut table);
     table
 }
 

@@ -7,7 +7,7 @@ use fleet::{CLUSTERS, Reserved};
 use super::Route;
 
 /// Names of kinds that routes to come will need. Kinds come from files of users: a name that is given away cannot be taken back.
-const LATER: [&str; 22] = [
+const LATER: [&str; 21] = [
     "changes",
     "credentials",
     "diff",
@@ -15,7 +15,6 @@ const LATER: [&str; 22] = [
     "explain",
     "feed",
     "freezes",
-    "guard",
     "openapi",
     "openapi.json",
     "openapi.yaml",

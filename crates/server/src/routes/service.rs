@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{GuardLimits, READY, Standing, WRITER_FAILED};
+use api::{READY, Standing, WRITER_FAILED};
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::response::{IntoResponse, Response};
@@ -11,6 +11,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use super::{Answer, App, Payload, Route, Table};
+use crate::wire;
 
 static HEALTH: Route =
     Route::open("/health", "Whether the process runs.").answers(&[Answer(200, Payload::Health)]);
@@ -52,11 +53,7 @@ async fn ready(Shared(app): Shared<Arc<App>>) -> Response {
         needs: app.replica.needs().map(|needs| needs.to_string()),
         seconds_behind: app.replica.millis_behind().map(|millis| millis / 1_000),
         writer: writer.map(ToOwned::to_owned),
-        guard: GuardLimits {
-            clusters: app.policy.guard_clusters,
-            deletions_per_hour: app.policy.deletions_per_hour,
-            removals_per_hour: app.policy.removals_per_hour,
-        },
+        guard: wire::guard_limits(&app.policy),
     };
     let headers = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     (status, headers, Json(body)).into_response()

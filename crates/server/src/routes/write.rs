@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use fleet::{Operation, Policy, RemovalsDigest, Revision, State};
+use fleet::{ConfirmDigest, Operation, Policy, Revision, State};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 
 use super::answer::{self, json_of};
@@ -33,14 +33,24 @@ pub(super) enum Outcome {
 
 /// Makes a change, or tries it. `body` is the request's, to say how it is confirmed.
 pub(super) async fn write(call: &Call, operations: Vec<Operation>, body: &Bytes) -> Answered<Outcome> {
+    write_as(call, operations, false, body).await
+}
+
+/// The same for operations that a program may have worked out (`derived`): then they name no removal.
+pub(super) async fn write_as(
+    call: &Call,
+    operations: Vec<Operation>,
+    derived: bool,
+    body: &Bytes,
+) -> Answered<Outcome> {
     let Some(writer) = &call.app.writer else {
         return Err(Refusal::internal("a write route without a writer"));
     };
     Fleet::now(&call.app)?;
-    let request = request(call, operations)?;
+    let request = Request { derived, ..request(call, operations)? };
     match (call.query().switch(&DRY_RUN)?, call.action()) {
         (true, Some(Action::Plan)) => return tried(call, request).await.map(Outcome::Tried),
-        (false, Some(Action::Write)) => {}
+        (false, Some(Action::Write | Action::Allow)) => {}
         _ => return Err(Refusal::internal("a write that is not what was authorised")),
     }
     let outcome = tokio::time::timeout(WRITE_DEADLINE, writer.write(request)).await;
@@ -49,7 +59,7 @@ pub(super) async fn write(call: &Call, operations: Vec<Operation>, body: &Bytes)
         Ok(written) => Ok(Outcome::Made(Box::new(written))),
         Err(error) => {
             let refusal = Refusal::from(error);
-            if refusal.asks_to_confirm() {
+            if refusal.is_of_guard() {
                 call.app.metrics.stopped_by_guard.inc();
             }
             Err(refusal.with_curl(|digest| curl(call, digest, body)))
@@ -59,7 +69,7 @@ pub(super) async fn write(call: &Call, operations: Vec<Operation>, body: &Bytes)
 
 fn request(call: &Call, operations: Vec<Operation>) -> Answered<Request> {
     let confirm = call.header(RequestHeader::Confirm)?.map(|text| {
-        RemovalsDigest::parse(text).ok_or_else(|| {
+        ConfirmDigest::parse(text).ok_or_else(|| {
             Refusal::bad_request("`X-Confirm` must be the 64 hexadecimal digits that `confirm` gave you")
         })
     });
@@ -80,6 +90,7 @@ fn request(call: &Call, operations: Vec<Operation>) -> Answered<Request> {
     }
     Ok(Request {
         operations,
+        derived: false,
         confirm: confirm.transpose()?,
         planned_on: planned_on.transpose()?,
         actor: call.principal()?.actor.to_string().into(),
@@ -99,7 +110,8 @@ async fn tried(call: &Call, request: Request) -> Answered {
 
 fn plan(before: &State, policy: &Policy, request: Request) -> Answered<api::Plan> {
     writer::still_at(before, request.planned_on)?;
-    Ok(wire::plan(&fleet::plan(before, policy, &request.transaction())?))
+    let transaction = request.transaction();
+    Ok(wire::plan(&fleet::plan(before, policy, &transaction)?, &transaction.origin.actor))
 }
 
 /// The revision that `If-Match` expects.

@@ -63,6 +63,7 @@ mod tests {
     fn job(operations: Vec<Operation>) -> Job {
         let request = Request {
             operations,
+            derived: false,
             confirm: None,
             planned_on: None,
             actor: "file:admin".into(),

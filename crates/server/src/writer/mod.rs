@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use fleet::{
-    CommitId, Key, Operation, Origin, Policy, Rejection, RemovalsDigest, Revision, State, Timestamp,
+    CommitId, ConfirmDigest, Key, Operation, Origin, Policy, Rejection, Revision, State, Timestamp,
     Transaction,
 };
 use ledger::{Append, Follow};
@@ -27,8 +27,10 @@ const QUEUE: usize = 1_024;
 #[derive(Debug)]
 pub struct Request {
     pub operations: Vec<Operation>,
-    /// The removals that they confirm.
-    pub confirm: Option<RemovalsDigest>,
+    /// Whether a program worked the operations out: then they name no removal.
+    pub derived: bool,
+    /// What they confirm.
+    pub confirm: Option<ConfirmDigest>,
     /// The revision that the fleet must still be at: the one that they saw a plan of this on.
     pub planned_on: Option<Revision>,
     pub actor: Box<str>,
@@ -45,6 +47,7 @@ impl Request {
     pub fn of_service(operations: Vec<Operation>, reason: &str) -> Self {
         Self {
             operations,
+            derived: false,
             confirm: None,
             planned_on: None,
             actor: SERVICE.into(),
@@ -64,7 +67,7 @@ impl Request {
             version: env!("CARGO_PKG_VERSION").into(),
             idempotency: None,
         };
-        Transaction { operations: self.operations, derived: false, confirm: self.confirm, origin }
+        Transaction { operations: self.operations, derived: self.derived, confirm: self.confirm, origin }
     }
 
     /// Tries the transaction, and gives the request back to be made.
@@ -72,14 +75,14 @@ impl Request {
         let planned_on = self.planned_on;
         let transaction = self.transaction();
         let outcome = attempt(&transaction);
-        let Transaction { operations, confirm, origin, .. } = transaction;
+        let Transaction { operations, derived, confirm, origin } = transaction;
         let Origin { actor, reason, request, .. } = origin;
-        (Self { operations, confirm, planned_on, actor, reason, request }, outcome)
+        (Self { operations, derived, confirm, planned_on, actor, reason, request }, outcome)
     }
 }
 
 /// The time of day.
-fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -39,7 +39,7 @@ const FLUX: [Row; 2] = [
 ];
 
 /// Without a body: whoever gets as far as that is told what is wrong with it.
-const CRUD: [Row; 19] = [
+const CRUD: [Row; 22] = [
     ("GET", "/{kind}", Some(Action::Read), "/clusters", [401, 401, 403, 200]),
     ("POST", "/{kind}", Some(Action::Write), "/clusters", [401, 401, 403, 415]),
     ("GET", "/{kind}/{id}", Some(Action::Read), "/clusters/one", [401, 401, 403, 200]),
@@ -89,6 +89,15 @@ const CRUD: [Row; 19] = [
     ),
     ("GET", "/kinds", Some(Action::Read), "/kinds", [401, 401, 403, 200]),
     ("GET", "/kinds/{name}", Some(Action::Read), "/kinds/clusters", [401, 401, 403, 200]),
+    ("GET", "/guard", Some(Action::Read), "/guard", [401, 401, 403, 200]),
+    ("POST", "/guard/allowances", Some(Action::Allow), "/guard/allowances", [401, 401, 403, 415]),
+    (
+        "DELETE",
+        "/guard/allowances/{id}",
+        Some(Action::Allow),
+        "/guard/allowances/nobody",
+        [401, 401, 403, 404],
+    ),
 ];
 
 async fn answers(api: &Api, method: &str, path: &str) -> [u16; 4] {
@@ -289,7 +298,7 @@ async fn an_unknown_query_parameter_is_refused_by_every_route_but_the_polls() {
 }
 
 /// An example of each write that would be made as it stands: method, path, body.
-fn writes() -> [(&'static str, &'static str, Option<serde_json::Value>); 10] {
+fn writes() -> [(&'static str, &'static str, Option<serde_json::Value>); 12] {
     let three = json!({"id": "three", "cluster_name": "three", "cluster_dns": "three.example.com", "environment": "dev"});
     let label = json!({"labels": {"a": "b"}});
     let team_c = json!({"operations": [{"op": "create", "kind": "namespaces", "body": {"id": "team-c"}}]});
@@ -304,6 +313,8 @@ fn writes() -> [(&'static str, &'static str, Option<serde_json::Value>); 10] {
         ("POST", "/batch", Some(team_c)),
         ("DELETE", "/clusters/two", None),
         ("DELETE", "/decommissioned/two.example.com", None),
+        ("POST", "/guard/allowances", Some(json!({"for": "file:alice", "deletions": 1, "minutes": 1}))),
+        ("DELETE", "/guard/allowances/THE-ONE", None),
     ]
 }
 
@@ -324,6 +335,9 @@ async fn a_write_honours_the_headers_that_it_describes_and_refuses_the_others() 
     let api = Api::crud().await;
     let mut seen = Vec::new();
     for (method, path, body) in writes() {
+        // Only the service knows what it calls an allowance.
+        let guard = api.get("/guard").await.json();
+        let path = &*path.replace("THE-ONE", guard["allowances"][0]["id"].as_str().unwrap_or_default());
         let route = route_of(&api, method, path);
         seen.push(route);
         for header in RequestHeader::ALL {
@@ -342,7 +356,7 @@ async fn a_write_honours_the_headers_that_it_describes_and_refuses_the_others() 
                 answer.text().contains("is not accepted") || answer.text().contains("has no meaning");
             assert_eq!(refused, !is_honoured, "{method} {path} {header:?}: {}", answer.text());
         }
-        let answer = api.call(method, path, &[], body).await;
+        let answer = api.call(method, path, &[("x-change-reason", "why not")], body).await;
         assert!(answer.status.is_success(), "{method} {path}: {}", answer.text());
     }
     let all: Vec<_> = api.routes.iter().filter(|route| route.is_write()).collect();
@@ -363,7 +377,13 @@ async fn without_a_fleet_a_route_is_unavailable_unless_it_needs_none() {
     }
     assert_eq!(
         others,
-        [("GET", "/health", 200), ("GET", "/metrics", 200), ("GET", "/whoami", 200), ("POST", "/batch", 422),]
+        [
+            ("GET", "/health", 200),
+            ("GET", "/metrics", 200),
+            ("GET", "/whoami", 200),
+            ("POST", "/batch", 422),
+            ("POST", "/guard/allowances", 400)
+        ]
     );
 }
 

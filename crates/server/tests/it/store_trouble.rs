@@ -61,6 +61,7 @@ fn another_process(store: &Memory, operation: fleet::Operation) {
     let Opened { follow, append, .. } = store.open();
     let state = follow.load().expect("it loads");
     let request = server::writer::Request {
+        derived: false,
         operations: vec![operation],
         confirm: None,
         planned_on: None,
@@ -294,6 +295,7 @@ async fn a_commit_that_does_not_replay_ends_following_and_no_snapshot_takes_its_
     let Opened { follow, append, .. } = store.open();
     let (state, mut append) = (follow.load().expect("a fleet"), append.expect("for writing"));
     let request = |id: &str| server::writer::Request {
+        derived: false,
         operations: vec![fleet::Operation::RemoveReference {
             clusters: fleet::Target::one("one"),
             kind: "namespaces".into(),
@@ -311,6 +313,7 @@ async fn a_commit_that_does_not_replay_ends_following_and_no_snapshot_takes_its_
     bad.header.state = state.digest();
     bad.header.at.hash = bad.header.expected_hash();
     let assign = server::writer::Request {
+        derived: false,
         operations: vec![fleet::Operation::Create {
             kind: "namespaces".into(),
             body: json!({"id": "later"}),

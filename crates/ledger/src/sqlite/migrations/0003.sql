@@ -1,0 +1,2 @@
+-- `commits.confirmed` is on what grounds the guard let a commit pass: 0 on the budget of the hour, 1 confirmed, and now also 2, by an
+-- allowance. No table changes, but readers of format 2 would take an allowed commit for a damaged one.
