@@ -10,6 +10,7 @@ mod poison;
 mod secrets;
 mod size;
 mod tombstones;
+pub(crate) mod work;
 
 use crate::commit::{Change, ChangesDigest, Commit, Header, Origin};
 use crate::guard::{Named, Policy, Removals, Tally};
@@ -70,6 +71,7 @@ pub(crate) fn decide(
     let mut draft = Draft::new(state, &transaction.operations);
     for (n, operation) in transaction.operations.iter().enumerate() {
         operations::run(&mut draft, n, operation);
+        draft.within_bounds(n, transaction.operations.len())?;
     }
     let origin = Origin { time: transaction.origin.time.max(state.time()), ..transaction.origin.clone() };
     let revision = state.head().revision.next();

@@ -15,3 +15,4 @@ mod purity;
 mod replay;
 mod rules;
 mod selectors;
+mod work;
