@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
-use crate::canonical::MAX_DEPTH;
+use crate::apply::work::Work;
+use crate::canonical::{self, MAX_DEPTH};
 use crate::finding::Finding;
 use crate::ids::{PATCHES, PLATFORM_COMPONENTS};
 use crate::pointer::Pointer;
@@ -72,12 +73,20 @@ impl Patch {
         }
     }
 
+    /// How many bytes it has as text.
+    pub(crate) fn bytes(&self) -> usize {
+        let (Self::Strategic(patch) | Self::Merge(patch) | Self::Json(patch)) = self;
+        canonical::encode(patch).len()
+    }
+
     /// Changes a document whose members of the given names are arrays of references. Items of such an array that cannot be used
-    /// are told, and the rest is done.
+    /// are told, and the rest is done. A JSON patch that becomes too much work is not done to its end: whoever counts the work has
+    /// to look.
     pub(crate) fn change(
         &self,
         document: &mut Map<String, Value>,
         references: &[&str],
+        work: &mut Work,
     ) -> Result<(Vec<Spelt>, Vec<Finding>), Finding> {
         match self {
             Self::Strategic(patch) => merge_by_id(document, object(patch)?, references),
@@ -89,7 +98,7 @@ impl Patch {
             }
             Self::Json(patch) => {
                 let mut value = Value::Object(std::mem::take(document));
-                let changed = operations(patch).and_then(|operations| run(&mut value, &operations));
+                let changed = operations(patch).and_then(|operations| run(&mut value, &operations, work));
                 *document = into_map(value)?;
                 changed.map(|()| Default::default())
             }
@@ -132,10 +141,14 @@ fn operations(patch: &Value) -> Result<Vec<PatchOperation>, Finding> {
     items.iter().enumerate().map(read).collect()
 }
 
-/// Runs the operations one by one, so that an error tells which, and so that copies cannot grow without bound.
-fn run(value: &mut Value, operations: &[PatchOperation]) -> Result<(), Finding> {
+/// Runs the operations one by one, so that an error tells which, and so that neither copies nor work can grow without bound.
+fn run(value: &mut Value, operations: &[PatchOperation], work: &mut Work) -> Result<(), Finding> {
     let mut copied = 0;
     for (n, operation) in operations.iter().enumerate() {
+        work.item(elements(value, operation));
+        if work.is_too_much() {
+            return Ok(());
+        }
         let path = operation.path();
         let at = Pointer::parsed(path.as_str());
         let moved = match operation {
@@ -163,6 +176,33 @@ fn run(value: &mut Value, operations: &[PatchOperation]) -> Result<(), Finding> 
         json_patch::patch(value, std::slice::from_ref(operation)).map_err(wrong)?;
     }
     Ok(())
+}
+
+/// How many elements an operation moves or looks at: those of the lists that it takes from and adds to, and what it carries around.
+fn elements(value: &Value, operation: &PatchOperation) -> usize {
+    /// How often each value that is carried around is looked at.
+    const LOOKS: usize = 4;
+    let list = |path: &str| {
+        let parent = path.rsplit_once('/').and_then(|(parent, _)| value.pointer(parent));
+        parent.and_then(Value::as_array).map_or(0, Vec::len)
+    };
+    let carried = |from: &str| LOOKS * value.pointer(from).map_or(0, nodes);
+    let to = list(operation.path().as_str());
+    match operation {
+        PatchOperation::Add(_) | PatchOperation::Remove(_) => to,
+        PatchOperation::Move(of) => to + list(of.from.as_str()) + carried(of.from.as_str()),
+        PatchOperation::Copy(of) => to + carried(of.from.as_str()),
+        PatchOperation::Replace(_) | PatchOperation::Test(_) => 0,
+    }
+}
+
+/// How many values a value is made of.
+fn nodes(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 1 + map.values().map(nodes).sum::<usize>(),
+        Value::Array(items) => 1 + items.iter().map(nodes).sum::<usize>(),
+        _ => 1,
+    }
 }
 
 /// How deeply a value nests. What is measured has come through a parser or this check, so the recursion is bounded.

@@ -23,6 +23,7 @@ struct Requirement {
 enum Test {
     Exists,
     Absent,
+    /// Sorted, as those of the next.
     In(Vec<Box<str>>),
     NotIn(Vec<Box<str>>),
 }
@@ -60,6 +61,16 @@ impl Selector {
         }
     }
 
+    /// How many comparisons it takes to look at one cluster, at most.
+    pub(crate) fn comparisons(&self) -> usize {
+        let of_values = |values: &Vec<Box<str>>| 1 + values.len().ilog2() as usize;
+        let of = |requirement: &Requirement| match &requirement.test {
+            Test::Exists | Test::Absent => 1,
+            Test::In(values) | Test::NotIn(values) => of_values(values),
+        };
+        self.requirements.iter().map(of).sum()
+    }
+
     /// Whether a cluster is selected.
     pub fn selects(&self, cluster: &Cluster) -> bool {
         self.holds(|key| match key {
@@ -77,13 +88,15 @@ impl Selector {
             match test {
                 Test::Exists => value.is_some(),
                 Test::Absent => value.is_none(),
-                Test::In(values) => value.is_some_and(|value| values.iter().any(|wanted| **wanted == *value)),
-                Test::NotIn(values) => {
-                    value.is_none_or(|value| values.iter().all(|unwanted| **unwanted != *value))
-                }
+                Test::In(values) => value.is_some_and(|value| is_among(value, values)),
+                Test::NotIn(values) => value.is_none_or(|value| !is_among(value, values)),
             }
         })
     }
+}
+
+fn is_among(value: &str, sorted: &[Box<str>]) -> bool {
+    sorted.binary_search_by(|one| (**one).cmp(value)).is_ok()
 }
 
 impl fmt::Display for Selector {
@@ -195,6 +208,7 @@ impl<'a> Parser<'a> {
         loop {
             values.push(self.value(of_label)?);
             if self.take(")") {
+                values.sort_unstable();
                 return Ok(values);
             }
             if !self.take(",") {

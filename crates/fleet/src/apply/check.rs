@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::cluster;
+use super::work::Work;
 use crate::document::{Cluster, Component, Delivery, Stored};
 use crate::finding::Finding;
 use crate::fragment::Size;
@@ -28,12 +29,21 @@ pub(super) struct Touched {
     pub(super) unreadable: BTreeSet<DocumentKey>,
 }
 
-pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations: &mut Violations) {
+pub(super) fn rules(
+    before: &State,
+    next: &State,
+    touched: &Touched,
+    violations: &mut Violations,
+    work: &mut Work,
+) {
     let mut catalog = CatalogChange::default();
     let is_component = |key: &Key| key.as_document().is_some_and(|key| key.kind.shape() == Shape::Component);
     let touches_catalog = touched.keys.iter().any(|(_, key)| is_component(key));
     let dependents = if touches_catalog { Dependents::of(next) } else { Dependents::default() };
     for (operation, key) in &touched.keys {
+        if work.is_too_much() {
+            return;
+        }
         match key {
             Key::Kind(name) => redefined(before, next, *operation, name, touched, violations),
             Key::Document(key) => match key.kind.shape() {
@@ -50,16 +60,24 @@ pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations:
                 }
                 Shape::Component => match next.component(key.id.as_str()) {
                     Some(component) => {
+                        if dependents.has_circle {
+                            // Each of them looks for it.
+                            work.look(next.components().count());
+                        }
                         let found =
                             component_findings(next, &component.doc, &touched.unreadable, &dependents);
                         violations.invalid(*operation, key, found);
                         catalog.note(before, next, *operation, key);
                     }
-                    None => deleted(next, *operation, key, &dependents, violations),
+                    None => {
+                        deleted(next, *operation, key, &dependents, violations, work);
+                    }
                 },
                 Shape::Definition => match next.definition(key.kind.as_str(), key.id.as_str()) {
                     Some(_) => catalog.note(before, next, *operation, key),
-                    None => deleted(next, *operation, key, &dependents, violations),
+                    None => {
+                        deleted(next, *operation, key, &dependents, violations, work);
+                    }
                 },
             },
             // Nothing of the fleet refers to these.
@@ -69,7 +87,7 @@ pub(super) fn rules(before: &State, next: &State, touched: &Touched, violations:
             },
         }
     }
-    catalog.check_users(before, next, violations);
+    catalog.check_users(before, next, violations, work);
 }
 
 /// Nothing may refer to what is deleted.
@@ -79,6 +97,7 @@ fn deleted(
     key: &DocumentKey,
     dependents: &Dependents<'_>,
     violations: &mut Violations,
+    work: &mut Work,
 ) {
     let id = key.id.as_str();
     let mut in_use = |by: Sample<Id>, message: String| {
@@ -86,6 +105,8 @@ fn deleted(
         violations.add(operation, Some(key.into()), Reason::InUse { by }, finding);
     };
     if next.usage(key) > 0 {
+        // All references of a cluster.
+        work.walk(next.cluster_count(), 4);
         let users = next.users(key.kind.as_str(), id).map(|cluster| cluster.doc.id.clone());
         let by = users.collect::<Sample<Id>>();
         let message = format!("`{key}` is still referred to by the clusters {by}; remove it from them first");
@@ -321,9 +342,18 @@ impl<'a> CatalogChange<'a> {
         }
     }
 
+    /// How many documents have to be compared with every cluster.
+    fn len(&self) -> usize {
+        self.rewired.len() + self.entangled.len() + self.grown.values().map(Vec::len).sum::<usize>()
+    }
+
     /// One walk over the fleet, whatever has changed: reaching the clusters costs more than looking at them.
-    fn check_users(&self, before: &State, next: &State, violations: &mut Violations) {
-        if self.rewired.is_empty() && self.entangled.is_empty() && self.grown.is_empty() {
+    fn check_users(&self, before: &State, next: &State, violations: &mut Violations, work: &mut Work) {
+        if self.len() == 0 {
+            return;
+        }
+        work.walk(next.cluster_count(), self.len());
+        if work.is_too_much() {
             return;
         }
         let mut rewired = vec![Broken::default(); self.rewired.len()];

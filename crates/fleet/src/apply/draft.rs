@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 
 use super::normalise::normalise;
 use super::poison::find_poison;
-use super::size::{too_much, unfit};
+use super::size::{fit, too_much};
 use super::tombstones::{self, ClusterAfter};
-use super::{MAX_CLUSTER, MAX_DOCUMENT, check};
+use super::work::{self, Work};
+use super::{MAX_CHANGES, MAX_CLUSTER, MAX_DOCUMENT, check};
 use crate::canonical::Canonical;
 use crate::commit::{Change, Origin};
 use crate::document::{Cluster, Interner, Kept};
@@ -34,6 +35,7 @@ pub(super) struct Draft<'a> {
     pub(super) named: Named,
     pub(super) violations: Violations,
     pub(super) warnings: Sample<String>,
+    pub(super) work: Work,
     names: Interner<'a>,
     documents: BTreeMap<DocumentKey, Slot>,
     /// The kinds that are brought into force or changed, and the operation that does it.
@@ -88,6 +90,7 @@ impl<'a> Draft<'a> {
             named: Named::default(),
             violations: Violations::default(),
             warnings: Sample::default(),
+            work: Work::default(),
             names: Interner::new(Some(before)),
             documents: BTreeMap::new(),
             defined: BTreeMap::new(),
@@ -136,7 +139,7 @@ impl<'a> Draft<'a> {
     /// What an operation needs of a cluster that touches only some of its reference arrays and patches: an object without the
     /// others, and the others as they are.
     pub(super) fn cluster(
-        &self,
+        &mut self,
         key: &DocumentKey,
         touched: impl Fn(&str) -> bool,
         touched_patches: Option<BTreeSet<String>>,
@@ -154,22 +157,31 @@ impl<'a> Draft<'a> {
         };
         let separable = self.kinds.referable().map(|kind| kind.name().as_str()).chain([PATCHES]);
         let kept = separable.filter(|member| !touched(member)).map(Box::from).collect();
-        let (map, kept) = cluster.take_apart(kept, touched_patches);
-        Some((map, Some(kept)))
+        let (text, kept) = cluster.take_apart(kept, touched_patches);
+        self.work.open(text.as_str().len());
+        Some((text.to_map(), Some(kept)))
     }
 
     /// The document as the transaction, so far, leaves it.
-    pub(super) fn document(&self, key: &DocumentKey) -> Option<Map<String, Value>> {
-        match self.documents.get(key).map(|slot| &slot.after) {
-            None => self.before.document(key.kind.as_str(), key.id.as_str()).map(|(map, _)| map),
-            Some(After::Gone | After::Unfit(..)) => None,
-            Some(After::Unreadable { map, .. }) => Some(map.clone()),
-            Some(After::Read { body, .. }) => Some(body.to_map()),
-        }
+    pub(super) fn document(&mut self, key: &DocumentKey) -> Option<Map<String, Value>> {
+        let body = match self.documents.get(key).map(|slot| &slot.after) {
+            None => &self.before.body(key.kind.as_str(), key.id.as_str())?.0,
+            Some(After::Gone | After::Unfit(..)) => return None,
+            // It was charged for when it was written.
+            Some(After::Unreadable { map, .. }) => return Some(map.clone()),
+            Some(After::Read { body, .. }) => body,
+        };
+        self.work.open(body.as_str().len());
+        Some(body.to_map())
     }
 
     /// The clusters that a test selects, as the transaction, so far, leaves them.
-    pub(super) fn select(&self, selects: impl Fn(&Cluster) -> bool) -> Vec<DocumentKey> {
+    pub(super) fn select(
+        &mut self,
+        comparisons: usize,
+        selects: impl Fn(&Cluster) -> bool,
+    ) -> Vec<DocumentKey> {
+        self.work.walk(self.before.cluster_count() + self.documents.len(), comparisons);
         let untouched = self.before.clusters().map(|stored| &stored.doc).filter(|cluster| selects(cluster));
         let clusters = KindName::from(CLUSTERS);
         let key = |cluster: &Cluster| DocumentKey { kind: clusters.clone(), id: cluster.id.clone() };
@@ -196,10 +208,14 @@ impl<'a> Draft<'a> {
         kept: Option<&Kept>,
     ) {
         let most = if kind.shape() == Shape::Cluster { MAX_CLUSTER } else { MAX_DOCUMENT };
-        if let Some((reason, finding)) = unfit(&map, most) {
-            // Nothing more is said of it: what can be said may grow with the square of what was sent.
-            self.put_slot(operation, key, After::Unfit(reason, finding));
-            return;
+        match fit(&map, most) {
+            Ok(bytes) => self.work.write(bytes),
+            Err((reason, finding)) => {
+                // Nothing more is said of it: what can be said may grow with the square of what was sent.
+                self.work.open(most);
+                self.put_slot(operation, key, After::Unfit(reason, finding));
+                return;
+            }
         }
         let mut found = Vec::new();
         normalise(kind, &self.kinds, &mut map, &mut found);
@@ -224,6 +240,7 @@ impl<'a> Draft<'a> {
         let after = match decode_document(&self.kinds, &key, map, kept, &mut self.names) {
             Ok(entry) => {
                 let body = entry.canonical();
+                self.work.encode(body.as_str().len());
                 if body.as_str().len() > most {
                     let message =
                         format!("the document has {} bytes; {most} are the most", body.as_str().len());
@@ -386,7 +403,10 @@ impl<'a> Draft<'a> {
         }
         let kinds = (!self.defined.is_empty()).then(|| self.kinds.clone());
         let next = self.before.advance(revision, kinds, steps);
-        check::rules(self.before, &next, &touched, &mut self.violations);
+        check::rules(self.before, &next, &touched, &mut self.violations, &mut self.work);
+        if self.work.is_too_much() {
+            return Err(given_up(0, work::TOO_MANY_IN_CATALOG.to_owned()));
+        }
         if self.violations.is_empty() {
             let more = self.warnings.more();
             let mut warnings = self.warnings.first;
@@ -399,11 +419,36 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Stops after an operation with which the transaction becomes more than one may be, of so many.
+    pub(super) fn within_bounds(&self, operation: usize, of: usize) -> Result<(), Rejection> {
+        let documents = self.documents.len();
+        if documents > MAX_CHANGES {
+            let message = format!(
+                "this writes more than {MAX_CHANGES} documents, which are the most at once: {}",
+                work::how_to_split(operation, of)
+            );
+            return Err(given_up(operation, message));
+        }
+        if self.work.is_too_much() {
+            let message =
+                format!("this is too much work for one transaction: {}", work::how_to_split(operation, of));
+            return Err(given_up(operation, message));
+        }
+        Ok(())
+    }
+
     fn report(&mut self, operation: usize, key: &DocumentKey, findings: Vec<(Reason, Finding)>) {
         for (reason, finding) in findings {
             self.violations.add(operation, Some(key.into()), reason, finding);
         }
     }
+}
+
+/// Refused as too large. What else is wrong with it is not known: not all of it was looked at.
+fn given_up(operation: usize, message: String) -> Rejection {
+    let mut violations = Violations::default();
+    violations.add(operation, None, Reason::TooLarge, Finding::new(Pointer::root(), message));
+    Rejection::Refused(violations.finish())
 }
 
 /// The entries that are different after a transaction.

@@ -10,6 +10,7 @@ mod poison;
 mod secrets;
 mod size;
 mod tombstones;
+pub(crate) mod work;
 
 use crate::commit::{Change, ChangesDigest, Commit, Header, Origin};
 use crate::effects::Effects;
@@ -86,6 +87,7 @@ pub(crate) fn decide(
     let mut draft = Draft::new(state, &transaction.operations, &origin);
     for (n, operation) in transaction.operations.iter().enumerate() {
         operations::run(&mut draft, n, operation);
+        draft.within_bounds(n, transaction.operations.len())?;
     }
     let revision = state.head().revision.next();
     let Outcome { next, mut changes, mut named, warnings } = draft.finish(revision)?;

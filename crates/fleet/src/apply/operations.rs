@@ -1,10 +1,14 @@
 //! What each operation makes of the documents it is about.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::MAX_CHANGES;
 use super::draft::Draft;
+use super::size::ADVICE;
+use crate::canonical;
 use crate::finding::Finding;
 use crate::ids::{CLUSTERS, Dns, Id, KindName, PATCHES, PLATFORM_COMPONENTS, Revision};
 use crate::key::{DocumentKey, Key};
@@ -12,6 +16,7 @@ use crate::kind::{Kind, Shape};
 use crate::patch::{Patch, SpeltOut};
 use crate::pointer::Pointer;
 use crate::rejection::Reason;
+use crate::selector::Selector;
 use crate::space::{Allowance, Grant, Seeding};
 use crate::transaction::{Operation, Target};
 
@@ -124,6 +129,7 @@ fn create(draft: &mut Draft<'_>, n: usize, kind: &str, body: &Value, replaces: b
             "a cluster cannot be decommissioned and made again in one transaction; make two",
         ));
     }
+    draft.work.documents(1);
     draft.write(n, &kind, key.clone(), map, None);
     if replaces {
         draft.may_replace_decommissioned(&key);
@@ -147,6 +153,7 @@ fn put(
         draft.named.environments.insert(key.id.clone());
     }
     map.entry("id").or_insert_with(|| id.into());
+    draft.work.documents(1);
     draft.write(n, &kind, key, map, None);
     Ok(())
 }
@@ -173,12 +180,19 @@ fn require(draft: &Draft<'_>, kind: &Kind, key: &DocumentKey, expect: Option<Rev
     }
 }
 
-/// The documents that a target means; whether each was spelt by its id.
-fn targets(draft: &Draft<'_>, kind: &Kind, target: &Target) -> Result<(Vec<DocumentKey>, bool), Refusal> {
+/// The documents that a target means; whether each was spelt by its id. Of selected clusters only those that have a reference, if an
+/// operation is about one that must be there.
+fn targets(
+    draft: &mut Draft<'_>,
+    kind: &Kind,
+    target: &Target,
+    having: Option<(&Kind, &str)>,
+) -> Result<(Vec<DocumentKey>, bool), Refusal> {
     match target {
         Target::One { id, expect } => {
             let key = DocumentKey::new(kind.name(), &**id);
             require(draft, kind, &key, *expect)?;
+            draft.work.documents(1);
             Ok((vec![key], true))
         }
         Target::Selected(_) if kind.shape() != Shape::Cluster => Err(invalid(
@@ -186,24 +200,47 @@ fn targets(draft: &Draft<'_>, kind: &Kind, target: &Target) -> Result<(Vec<Docum
             format!("a selector selects clusters; name each {} by its id", kind.singular()),
         )),
         Target::Selected(selector) => {
-            let keys = draft.select(|cluster| selector.selects(cluster));
-            if keys.is_empty() {
+            let selected = Cell::new(0_usize);
+            let keys = draft.select(selector.comparisons() + 1, |cluster| {
+                let is_selected = selector.selects(cluster);
+                selected.update(|selected| selected + usize::from(is_selected));
+                is_selected && having.is_none_or(|(kind, id)| cluster.refers_to(kind.name().as_str(), id))
+            });
+            if selected.get() == 0 {
                 return Err(missing(None, format!("no cluster matches `{selector}`")));
             }
+            few_enough(selector, keys.len())?;
+            draft.work.documents(keys.len());
             Ok((keys, false))
         }
     }
 }
 
+/// A selection that one transaction can change: of a larger one, not even the first document is made.
+fn few_enough(selector: &Selector, selected: usize) -> Done {
+    if selected <= MAX_CHANGES {
+        return Ok(());
+    }
+    let message = format!(
+        "`{selector}` selects {selected} clusters; at most {MAX_CHANGES} are changed at once: {ADVICE}"
+    );
+    Err(refuse(None, Reason::TooLarge, Pointer::root(), message))
+}
+
 fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target, patch: &Patch) -> Done {
     let kind = kind_of(draft, kind)?;
-    let (keys, spelt_by_id) = targets(draft, &kind, target)?;
+    let (keys, spelt_by_id) = targets(draft, &kind, target, None)?;
+    let bytes = patch.bytes();
     let kinds = draft.kinds.clone();
     let references: Vec<&str> = match kind.shape() {
         Shape::Cluster => kinds.referable().map(|kind| kind.name().as_str()).collect(),
         Shape::Component | Shape::Definition => Vec::new(),
     };
     for key in keys {
+        draft.work.merge(bytes);
+        if draft.work.is_too_much() {
+            return Ok(());
+        }
         let opened = match kind.shape() {
             Shape::Cluster => draft.cluster(&key, |member| patch.touches(member), patch.patched_components()),
             Shape::Component | Shape::Definition => draft.document(&key).map(|map| (map, None)),
@@ -218,7 +255,7 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
             }
         }
         let assigned = component_ids(&map);
-        let (spelt, wrong_items) = patch.change(&mut map, &references).map_err(refused)?;
+        let (spelt, wrong_items) = patch.change(&mut map, &references, &mut draft.work).map_err(refused)?;
         draft.violations.invalid(n, &key, wrong_items);
         if spelt_by_id && kind.shape() == Shape::Cluster && patch.touches("environment") {
             draft.named.environments.insert(key.id.clone());
@@ -255,7 +292,7 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
 
 fn delete(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target) -> Done {
     let kind = kind_of(draft, kind)?;
-    let (keys, spelt_by_id) = targets(draft, &kind, target)?;
+    let (keys, spelt_by_id) = targets(draft, &kind, target, None)?;
     for key in keys {
         if kind.shape() == Shape::Cluster {
             if draft.before.cluster(key.id.as_str()).is_some_and(|cluster| cluster.doc.is_protected()) {
@@ -301,12 +338,17 @@ fn on_references(
     clusters: &Target,
     kind: &Kind,
     id: &str,
+    must_be_there: bool,
     mut change: impl FnMut(&mut Draft<'_>, &Place<'_>, &mut Map<String, Value>) -> Result<bool, Refusal>,
 ) -> Done {
     let cluster_kind = kind_of(draft, CLUSTERS)?;
-    let (keys, by_id) = targets(draft, &cluster_kind, clusters)?;
+    let having = must_be_there.then_some((kind, id));
+    let (keys, by_id) = targets(draft, &cluster_kind, clusters, having)?;
     let mut hits = 0;
     for key in keys {
+        if draft.work.is_too_much() {
+            return Ok(());
+        }
         let touched = |member: &str| {
             member == kind.name().as_str() || (member == PATCHES && kind.shape() == Shape::Component)
         };
@@ -366,7 +408,9 @@ fn assign(
         ));
     }
     reference.insert("id".to_owned(), id.into());
-    on_references(draft, n, clusters, &kind, id, |draft, place, map| {
+    let bytes = canonical::encode(&reference).len();
+    on_references(draft, n, clusters, &kind, id, false, |draft, place, map| {
+        draft.work.merge(bytes);
         if reference.get("enabled") == Some(&Value::Bool(false)) {
             place.name_removal(draft, &kind, id);
         }
@@ -388,7 +432,9 @@ fn patch_reference(
     patch: &Patch,
 ) -> Done {
     let kind = reference_kind(draft, kind)?;
-    on_references(draft, n, clusters, &kind, id, |draft, place, map| {
+    let bytes = patch.bytes();
+    on_references(draft, n, clusters, &kind, id, true, |draft, place, map| {
+        draft.work.merge(bytes);
         let Some(at) = place.at else { return Ok(false) };
         let Some(reference) = list_of(map, &kind)[at].as_object_mut() else { return Ok(false) };
         let was_disabled = reference.get("enabled") == Some(&Value::Bool(false));
@@ -396,7 +442,7 @@ fn patch_reference(
         let refused = |Finding { pointer, message }| {
             refuse(Some(place.cluster), Reason::Invalid, pointer_to.then(&pointer), message)
         };
-        patch.change(reference, &[]).map_err(refused)?;
+        patch.change(reference, &[], &mut draft.work).map_err(refused)?;
         if reference.get("id").is_some_and(|inside| *inside != id) {
             return Err(refuse(
                 Some(place.cluster),
@@ -420,7 +466,9 @@ fn patch_values(draft: &mut Draft<'_>, n: usize, clusters: &Target, component: &
         return Err(invalid(None, "the values must be an object, or `null` to remove all of them"));
     }
     let kind = reference_kind(draft, PLATFORM_COMPONENTS)?;
-    on_references(draft, n, clusters, &kind, component, |_, place, map| {
+    let bytes = canonical::encode(values).len();
+    on_references(draft, n, clusters, &kind, component, true, |draft, place, map| {
+        draft.work.merge(bytes);
         if place.at.is_none() {
             return Ok(false);
         }
@@ -432,7 +480,7 @@ fn patch_values(draft: &mut Draft<'_>, n: usize, clusters: &Target, component: &
 
 fn remove_reference(draft: &mut Draft<'_>, n: usize, clusters: &Target, kind: &str, id: &str) -> Done {
     let kind = reference_kind(draft, kind)?;
-    on_references(draft, n, clusters, &kind, id, |draft, place, map| {
+    on_references(draft, n, clusters, &kind, id, true, |draft, place, map| {
         let Some(at) = place.at else { return Ok(false) };
         list_of(map, &kind).remove(at);
         if kind.shape() == Shape::Component {

@@ -9,18 +9,25 @@ use crate::finding::Finding;
 use crate::pointer::Pointer;
 use crate::rejection::Reason;
 
+/// What to do with what is too much for one transaction.
+pub(super) const ADVICE: &str = "split it into several changes, for example by a narrower selector";
+
 /// The longest name of a member.
 const MAX_NAME: usize = 1024;
 
-/// Why an object is not even looked at: too large by far, nested without end, or with members of endless names.
-pub(super) fn unfit(map: &Map<String, Value>, most: usize) -> Option<(Reason, Finding)> {
+/// How many bytes of text an object has at least, or why it is not even looked at: too large by far, nested without end, or with
+/// members of endless names.
+pub(super) fn fit(map: &Map<String, Value>, most: usize) -> Result<usize, (Reason, Finding)> {
     let mut weight = 0;
     let problem = map.iter().find_map(|(name, member)| weigh_member(name, member, 1, &mut weight));
     if weight > most {
         let message = format!("the document has more than {weight} bytes; {most} are the most");
-        return Some((Reason::TooLarge, Finding::new(Pointer::root(), message)));
+        return Err((Reason::TooLarge, Finding::new(Pointer::root(), message)));
     }
-    problem.map(|problem| (Reason::Invalid, Finding::new(Pointer::root(), problem)))
+    match problem {
+        Some(problem) => Err((Reason::Invalid, Finding::new(Pointer::root(), problem))),
+        None => Ok(weight),
+    }
 }
 
 /// Adds up text, which is less than what the document will be, and stops at what cannot be.
@@ -56,7 +63,7 @@ fn weigh_member(name: &str, member: &Value, depth: usize, weight: &mut usize) ->
 
 /// Why a transaction is too large to be one commit, if it is. Every process that follows takes a commit in as a whole.
 pub(super) fn too_much(changes: &[Change]) -> Option<String> {
-    let advice = "split it into several changes, for example by a narrower selector";
+    let advice = ADVICE;
     if changes.len() > MAX_CHANGES {
         let count = changes.len();
         return Some(format!("this changes {count} documents; at most {MAX_CHANGES} at once: {advice}"));

@@ -172,10 +172,10 @@ impl Cluster {
         &self,
         kept: Vec<Box<str>>,
         touched_patches: Option<BTreeSet<String>>,
-    ) -> (Map<String, Value>, Kept) {
+    ) -> (Canonical, Kept) {
         let kept = Kept::new(self.clone(), kept, touched_patches);
         let wanted = Wanted { member: &|member| !kept.holds(member), patches_of: kept.touched_patches() };
-        (Canonical::stored(encode::cluster(self, &wanted)).to_map(), kept)
+        (Canonical::stored(encode::cluster(self, &wanted)), kept)
     }
 
     /// Its references to a kind other than components.

@@ -72,7 +72,7 @@ fn a_transaction_changes_ten_thousand_entries_and_no_more() {
     assert_eq!(
         fleet.complaints(tinies(MAX_CHANGES + 1, "")),
         [
-            ": this changes 10001 documents; at most 10000 at once: split it into several changes, for example by a narrower selector"
+            ": this writes more than 10000 documents, which are the most at once: the first 10000 of its 10001 operations fit; send the others separately"
         ]
     );
     fleet.accept(tinies(MAX_CHANGES, ""));

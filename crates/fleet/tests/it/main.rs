@@ -16,3 +16,4 @@ mod purity;
 mod replay;
 mod rules;
 mod selectors;
+mod work;
