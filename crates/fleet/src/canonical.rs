@@ -55,6 +55,24 @@ pub(crate) fn push_string(text: &mut String, value: &str) {
     }
 }
 
+/// Encodes an object whose members are in order.
+pub(crate) fn push_object<'a, V>(
+    text: &mut String,
+    members: impl IntoIterator<Item = (&'a str, V)>,
+    mut write: impl FnMut(&mut String, V),
+) {
+    text.push('{');
+    for (n, (name, value)) in members.into_iter().enumerate() {
+        if n > 0 {
+            text.push(',');
+        }
+        push_string(text, name);
+        text.push(':');
+        write(text, value);
+    }
+    text.push('}');
+}
+
 /// Removes every object member that is `null`: absent and `null` are one thing in a stored document.
 pub(crate) fn drop_nulls(value: &mut Value) {
     match value {

@@ -166,7 +166,7 @@ fn stretch(entry: Counted) -> [u8; LANES * 2] {
 
 /// The hash of an input: a sum, modulo 2^64, over its fields. A sum, so that a poll adds up what catalog and cluster have worked out
 /// beforehand; it tells the versions of an input apart, and proves nothing to somebody who forges one.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) struct InputHash(u64);
 
 impl InputHash {

@@ -24,7 +24,7 @@ use crate::shelf::Shelf;
 use crate::space::SystemEntry;
 
 pub(crate) use advance::Step;
-pub(crate) use entry::{Entry, decode_document, decode_tombstone};
+pub(crate) use entry::{Entry, Source, decode_document, decode_tombstone};
 
 type Table<K, V> = HashTrieMapSync<K, V, FxBuildHasher>;
 
