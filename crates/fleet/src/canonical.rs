@@ -44,9 +44,14 @@ pub(crate) fn encode(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("values without exotic keys always encode")
 }
 
+/// Whether a string between quotes is its own JSON.
+pub(crate) fn needs_no_escape(value: &str) -> bool {
+    value.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\')
+}
+
 /// Encodes a string. Most of ours need no escape, and then it is a copy.
 pub(crate) fn push_string(text: &mut String, value: &str) {
-    if value.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\') {
+    if needs_no_escape(value) {
         text.push('"');
         text.push_str(value);
         text.push('"');

@@ -135,6 +135,13 @@ impl Sum {
         }
     }
 
+    /// Adds all that another sum holds.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for (lane, add) in Arc::make_mut(&mut self.0).iter_mut().zip(other.0.iter()) {
+            *lane = lane.wrapping_add(*add);
+        }
+    }
+
     pub(crate) fn remove(&mut self, entry: Counted) {
         let stretched = stretch(entry);
         for (lane, add) in Arc::make_mut(&mut self.0).iter_mut().zip(stretched.chunks_exact(2)) {
@@ -252,6 +259,9 @@ mod tests {
         let mut forwards = sum(entries());
         let backwards = sum(entries().into_iter().rev());
         assert_eq!(forwards.digest(), backwards.digest());
+        let mut parts = sum(entries().into_iter().take(3));
+        parts.add_all(&sum(entries().into_iter().skip(3)));
+        assert_eq!(forwards.digest(), parts.digest());
         for entry in entries() {
             forwards.remove(entry);
         }

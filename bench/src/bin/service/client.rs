@@ -67,7 +67,7 @@ impl Client {
             } else if name.eq_ignore_ascii_case("content-length") {
                 length = value.parse().expect("a length");
             } else if name.eq_ignore_ascii_case("etag") {
-                etag = value.to_owned();
+                value.clone_into(&mut etag);
             }
         }
         let mut body = vec![0; length];

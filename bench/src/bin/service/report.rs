@@ -187,7 +187,7 @@ fn rest(text: &mut String, measured: &[Measured]) {
     row("of that for each cluster, KB", &|one| {
         let clusters = f64::from(u32::try_from(one.clusters).unwrap_or(u32::MAX));
         let more = (one.start(|start| start.resident_mib) - smallest) * 1_048.576 / clusters;
-        if one.clusters < 1_000 { "".to_owned() } else { format!("{more:.1}") }
+        if one.clusters < 1_000 { String::new() } else { format!("{more:.1}") }
     });
     row("one client that changes one cluster at a time, changes a second", &|one| {
         format!("{:.0}", one.written(0, |written| written.per_second))

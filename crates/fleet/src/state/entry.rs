@@ -55,12 +55,12 @@ impl Source<'_> {
     fn into_object(self) -> Result<Map<String, Value>, Finding> {
         match self {
             Self::Object(map) => Ok(map),
-            Self::Text(text) => serde_json::from_str(text).map_err(not_json),
+            Self::Text(text) => serde_json::from_str(text).map_err(|error| not_json(&error)),
         }
     }
 }
 
-fn not_json(error: serde_json::Error) -> Finding {
+fn not_json(error: &serde_json::Error) -> Finding {
     Finding::new(Pointer::root(), error.to_string())
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn decode_document(
                 Source::Text(text) => {
                     let mut text = serde_json::Deserializer::from_str(text);
                     let cluster = Cluster::read(&mut text, kept, kinds, names)?;
-                    text.end().map_err(not_json)?;
+                    text.end().map_err(|error| not_json(&error))?;
                     cluster
                 }
             };
