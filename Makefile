@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run run-clean install generated test tools unit fmt fmt-check clippy deny docs golden shell demo cli-demo demo-clean e2e e2e-parts bench-core bench-service bench-work mutants
+.PHONY: help run run-clean install generated test tools unit fmt fmt-check clippy deny docs golden shell demo cli-demo demo-clean e2e e2e-parts bench bench-core bench-work mutants
 
 # A step notes that it has passed, for .ci/run to see that none was left out.
 passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
@@ -94,9 +94,9 @@ bench-core: ## measure the core: time, then memory per cluster (BENCH_CLUSTERS=1
 	cargo bench -p bench --bench core --locked
 	cargo run --release -p bench --example memory --locked
 
-bench-service: ## measure the service: CPU per poll, writes a second, start and memory (BENCH_CLUSTERS=10000 for one size)
-	cargo build --release -p server --locked
-	cargo run --release -p bench --example service --locked
+bench: ## measure the service beside bare hyper and nginx, and write the figures into the book (BENCH_CLUSTERS=10000 for one size, and no book)
+	cargo build --release --workspace --locked
+	$${CARGO_TARGET_DIR:-target}/release/bench-service
 
 bench-work: ## measure the largest transactions that are accepted: how long nobody else's change is decided
 	cargo run --release -p bench --example work --locked

@@ -1,5 +1,6 @@
 //! Fleets of any size, the same every time: made through `apply`, so they are fleets that could exist.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use fleet::{Commit, CommitId, Kind, Operation, Origin, Policy, State, Timestamp, Transaction, apply};
@@ -45,14 +46,36 @@ pub fn fleet(clusters: usize) -> State {
 pub fn fleet_by_commits(clusters: usize, mut commits: impl FnMut(Commit)) -> State {
     let mut operations: Vec<Operation> =
         Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
-    operations.extend((0..CHOICE * COMPONENTS).map(|n| create("platform_components", component(n))));
-    operations.extend((0..CHOICE * NAMESPACES).map(|n| create("namespaces", namespace(n))));
-    operations.extend((0..CHOICE * ROLEBINDINGS).map(|n| create("rolebindings", rolebinding(n))));
+    for (kind, documents) in catalog() {
+        operations.extend(documents.into_iter().map(|document| create(kind, document)));
+    }
     let catalog = accept(&State::empty(), operations, &mut commits);
     (0..clusters).step_by(BATCH).fold(catalog, |state, from| {
         let batch = (from..clusters.min(from + BATCH)).map(|n| create("clusters", cluster(n))).collect();
         accept(&state, batch, &mut commits)
     })
+}
+
+/// What clusters refer to, by kind.
+fn catalog() -> [(&'static str, Vec<Value>); 3] {
+    [
+        ("platform_components", (0..CHOICE * COMPONENTS).map(component).collect()),
+        ("namespaces", (0..CHOICE * NAMESPACES).map(namespace).collect()),
+        ("rolebindings", (0..CHOICE * ROLEBINDINGS).map(rolebinding).collect()),
+    ]
+}
+
+/// The same fleet as a seed file.
+pub fn write_seed(mut out: impl Write, clusters: usize) -> std::io::Result<()> {
+    out.write_all(b"{")?;
+    for (kind, documents) in catalog() {
+        write!(out, "{}:{},", Value::from(kind), Value::from(documents))?;
+    }
+    write!(out, "\"clusters\":[")?;
+    for n in 0..clusters {
+        write!(out, "{}{}", if n > 0 { "," } else { "" }, cluster(n))?;
+    }
+    out.write_all(b"]}")
 }
 
 /// The id of the nth cluster of a generated fleet.
@@ -103,15 +126,23 @@ fn references(n: usize, count: usize, id: impl Fn(usize) -> String) -> Value {
     (0..count).map(|k| json!({"id": id((n * 7 + k) % (CHOICE * count))})).collect()
 }
 
-/// The nth cluster of a generated fleet.
+/// The nth cluster of a generated fleet. About half of what its components are told is of its own: a host name, a message.
 pub fn cluster(n: usize) -> Value {
     let mut components = references(n, COMPONENTS, component_id);
-    if n.is_multiple_of(10) {
-        components[0]["oci_tag"] = json!("v1.1.0-rc1");
+    for k in (n % 3..COMPONENTS).step_by(3) {
+        components[k]["oci_tag"] = json!(format!("v1.{}.0-rc{}", k % 5, n % 4));
     }
     let patches: Map<String, Value> = (0..COMPONENTS)
         .map(|k| {
-            (component_id((n * 7 + k) % (CHOICE * COMPONENTS)), json!({"replicaCount": (n % 9).to_string()}))
+            let component = component_id((n * 7 + k) % (CHOICE * COMPONENTS));
+            let mut patches = json!({"replicaCount": (n % 9).to_string()});
+            match k % 4 {
+                0 => patches["ingress.host"] = json!(format!("{component}.{}", cluster_dns(n))),
+                1 => patches["resources.limits.memory"] = json!(format!("{}Mi", 256 << (n % 3))),
+                2 => patches["ui.message"] = json!(format!("this is {} of {}", component, cluster_id(n))),
+                _ => {}
+            }
+            (component, patches)
         })
         .collect();
     json!({

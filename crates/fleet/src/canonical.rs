@@ -44,15 +44,38 @@ pub(crate) fn encode(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("values without exotic keys always encode")
 }
 
+/// Whether a string between quotes is its own JSON.
+pub(crate) fn needs_no_escape(value: &str) -> bool {
+    value.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\')
+}
+
 /// Encodes a string. Most of ours need no escape, and then it is a copy.
 pub(crate) fn push_string(text: &mut String, value: &str) {
-    if value.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\') {
+    if needs_no_escape(value) {
         text.push('"');
         text.push_str(value);
         text.push('"');
     } else {
         text.push_str(&encode(value));
     }
+}
+
+/// Encodes an object whose members are in order.
+pub(crate) fn push_object<'a, V>(
+    text: &mut String,
+    members: impl IntoIterator<Item = (&'a str, V)>,
+    mut write: impl FnMut(&mut String, V),
+) {
+    text.push('{');
+    for (n, (name, value)) in members.into_iter().enumerate() {
+        if n > 0 {
+            text.push(',');
+        }
+        push_string(text, name);
+        text.push(':');
+        write(text, value);
+    }
+    text.push('}');
 }
 
 /// Removes every object member that is `null`: absent and `null` are one thing in a stored document.

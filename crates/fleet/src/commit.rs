@@ -15,7 +15,7 @@ use crate::ids::{CommitId, Revision, Timestamp, Uid};
 use crate::key::Key;
 use crate::kind::{Kind, Kinds};
 use crate::space::{SystemEntry, Unreadable};
-use crate::state::{Entry, State, Step, decode_document, decode_tombstone};
+use crate::state::{Entry, Source, State, Step, decode_document, decode_tombstone};
 
 /// What a transaction cannot invent: identity, time, and who asked for it and why.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -298,11 +298,11 @@ pub(crate) fn read(
             None => Err(undecodable(key, "it is not among the kinds in force")),
         },
         Key::Document(document) => {
-            let decoded = decode_document(kinds, document, parse(key, body)?, None, names);
+            let decoded = decode_document(kinds, document, Source::Text(body.as_str()), None, names);
             decoded.map_err(|finding| undecodable(key, &finding.message))
         }
         Key::Tombstone(dns) => {
-            let decoded = decode_tombstone(dns, parse(key, body)?);
+            let decoded = decode_tombstone(dns, Source::Text(body.as_str()));
             decoded.map_err(|finding| undecodable(key, &finding.message))
         }
         Key::System(system) => match SystemEntry::decode(&system.space, body) {

@@ -5,7 +5,7 @@
 //! adds, less what a reference overrides, and what reference, patches and cluster add. The members of `source` count one by one, as
 //! `source/oci_tag`, because a reference overrides one of them.
 
-use crate::canonical::{encode, push_string};
+use crate::canonical::{encode, needs_no_escape, push_string};
 use crate::document::{
     Cluster, Component, ComponentOverrides, ComponentPatches, Delivery, Field, Fields, Hashes,
 };
@@ -21,6 +21,29 @@ pub(crate) trait Sink {
     fn text(&mut self, text: &str);
     /// The hash of an input.
     fn hash(&mut self, hash: InputHash);
+
+    /// A string as JSON. Most of ours need no escape, and then it is a copy.
+    fn string(&mut self, value: &str) {
+        if needs_no_escape(value) {
+            self.counted("\"", 0);
+            self.text(value);
+            self.counted("\"", 0);
+        } else {
+            self.text(&encode(value));
+        }
+    }
+
+    /// A list of ids as JSON.
+    fn ids(&mut self, ids: &[Id]) {
+        self.counted("[", 0);
+        for (n, id) in ids.iter().enumerate() {
+            if n > 0 {
+                self.counted(",", 0);
+            }
+            self.string(id.as_str());
+        }
+        self.counted("]", 0);
+    }
 }
 
 impl Sink for Vec<u8> {
@@ -210,19 +233,31 @@ impl ComponentFragment {
             None => sink.counted(&self.text[..self.hash_at], self.escapes[0]),
             Some(overrides) => {
                 hash = hash + overrides.hash;
-                let mut from = 0;
-                let mut cut = |part: Part, by: Option<String>| {
-                    if let Some(by) = by {
-                        sink.text(&self.text[from..part.from]);
-                        sink.text(&by);
+                let ComponentOverrides { component_path, depends_on, enabled, .. } = overrides;
+                let is_cut = [component_path.is_some(), depends_on.is_some(), enabled.is_some()];
+                if is_cut == [false; 3] {
+                    sink.counted(&self.text[..self.hash_at], self.escapes[0]);
+                } else {
+                    let mut from = 0;
+                    let mut up_to = |part: Part, sink: &mut _| {
+                        Sink::text(sink, &self.text[from..part.from]);
                         from = part.to;
                         hash = hash - part.hash;
+                    };
+                    if let Some(path) = component_path {
+                        up_to(self.component_path, sink);
+                        sink.string(path);
                     }
-                };
-                cut(self.component_path, overrides.component_path.as_deref().map(encode));
-                cut(self.depends_on, overrides.depends_on.as_deref().map(encode_ids));
-                cut(self.enabled, overrides.enabled.map(|enabled| enabled.to_string()));
-                sink.text(&self.text[from..self.hash_at]);
+                    if let Some(ids) = depends_on {
+                        up_to(self.depends_on, sink);
+                        sink.ids(ids);
+                    }
+                    if let Some(enabled) = enabled {
+                        up_to(self.enabled, sink);
+                        sink.counted(if *enabled { "true" } else { "false" }, 0);
+                    }
+                    sink.text(&self.text[from..self.hash_at]);
+                }
             }
         }
         let tag = overrides.and_then(|overrides| overrides.oci_tag.as_deref());
@@ -242,7 +277,7 @@ impl ComponentFragment {
             None => sink.counted(&self.text[self.patches_at..], self.escapes[2]),
             Some(tag) => {
                 sink.text(&self.text[self.patches_at..self.oci_tag.from]);
-                sink.text(&encode(tag));
+                sink.string(tag);
                 sink.text(&self.text[self.oci_tag.to..]);
             }
         }

@@ -135,6 +135,13 @@ impl Sum {
         }
     }
 
+    /// Adds all that another sum holds.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for (lane, add) in Arc::make_mut(&mut self.0).iter_mut().zip(other.0.iter()) {
+            *lane = lane.wrapping_add(*add);
+        }
+    }
+
     pub(crate) fn remove(&mut self, entry: Counted) {
         let stretched = stretch(entry);
         for (lane, add) in Arc::make_mut(&mut self.0).iter_mut().zip(stretched.chunks_exact(2)) {
@@ -166,7 +173,7 @@ fn stretch(entry: Counted) -> [u8; LANES * 2] {
 
 /// The hash of an input: a sum, modulo 2^64, over its fields. A sum, so that a poll adds up what catalog and cluster have worked out
 /// beforehand; it tells the versions of an input apart, and proves nothing to somebody who forges one.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) struct InputHash(u64);
 
 impl InputHash {
@@ -252,6 +259,9 @@ mod tests {
         let mut forwards = sum(entries());
         let backwards = sum(entries().into_iter().rev());
         assert_eq!(forwards.digest(), backwards.digest());
+        let mut parts = sum(entries().into_iter().take(3));
+        parts.add_all(&sum(entries().into_iter().skip(3)));
+        assert_eq!(forwards.digest(), parts.digest());
         for entry in entries() {
             forwards.remove(entry);
         }

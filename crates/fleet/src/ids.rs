@@ -3,27 +3,42 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::hash::BuildHasher;
 use std::sync::Arc;
+
+use rustc_hash::FxBuildHasher;
 
 use crate::hash;
 use crate::key::Key;
+
+/// A text that many documents share, with its hash: a poll looks up every name of a cluster in the catalog.
+#[derive(PartialEq, Eq)]
+struct Text {
+    hash: u64,
+    text: Box<str>,
+}
+
+/// The hash that tables of names go by.
+pub(crate) fn hash_of(text: &str) -> u64 {
+    FxBuildHasher.hash_one(text)
+}
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Eq)]
-        pub struct $name(Arc<str>);
+        pub struct $name(Arc<Text>);
 
         impl $name {
             /// The name as text.
             pub fn as_str(&self) -> &str {
-                &self.0
+                &self.0.text
             }
         }
 
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self(text.into())
+                Self(Arc::new(Text { hash: hash_of(text), text: text.into() }))
             }
         }
 
@@ -35,32 +50,36 @@ macro_rules! name {
 
         impl Borrow<str> for $name {
             fn borrow(&self) -> &str {
-                &self.0
+                self.as_str()
             }
         }
 
         // Names are shared between documents, so the same name is mostly the same allocation.
         impl PartialEq for $name {
             fn eq(&self, other: &Self) -> bool {
-                Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+                Arc::ptr_eq(&self.0, &other.0) || self.as_str() == other.as_str()
             }
         }
 
         impl std::hash::Hash for $name {
             fn hash<H: std::hash::Hasher>(&self, hasher: &mut H) {
-                self.0.hash(hasher);
+                self.as_str().hash(hasher);
             }
         }
 
         impl PartialEq<str> for $name {
             fn eq(&self, other: &str) -> bool {
-                &*self.0 == other
+                self.as_str() == other
             }
         }
 
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-                if Arc::ptr_eq(&self.0, &other.0) { std::cmp::Ordering::Equal } else { self.0.cmp(&other.0) }
+                if Arc::ptr_eq(&self.0, &other.0) {
+                    std::cmp::Ordering::Equal
+                } else {
+                    self.as_str().cmp(other.as_str())
+                }
             }
         }
 
@@ -72,13 +91,13 @@ macro_rules! name {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(self.as_str())
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&*self.0, f)
+                fmt::Debug::fmt(self.as_str(), f)
             }
         }
     };
@@ -95,6 +114,13 @@ name! {
 name! {
     /// The DNS name under which a cluster phones home.
     Dns
+}
+
+impl Id {
+    /// Its hash, which was worked out when it was made.
+    pub(crate) fn hash_code(&self) -> u64 {
+        self.0.hash
+    }
 }
 
 /// The kind that holds the clusters.

@@ -60,7 +60,7 @@ pub use inverse::{Irreversible, inverse};
 pub use key::{DocumentKey, Key, SystemKey};
 pub use kind::{BadKind, GuardClass, Kind, Kinds, ParameterType, QueryParameter, Reserved, Shape};
 pub use list::{Listing, Page};
-pub use load::{Loader, Row};
+pub use load::{Catalog, Loader, ReadRows, Row, RowReader};
 pub use patch::Patch;
 pub use plan::{DocumentChange, Plan, PlanDigest, plan};
 pub use pointer::Pointer;

@@ -3,14 +3,12 @@
 //! The table is cut into shards behind shared pointers. A look-up is one hash and two hops, against five or six in a hash trie;
 //! a write copies one shard, and many writes to one version of the table copy each shard at most once.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
 
 use crate::document::{Component, Definition, Stored};
-use crate::ids::Id;
+use crate::ids::{self, Id};
 
 const SHARDS: usize = 64;
 
@@ -50,10 +48,6 @@ impl<T> Default for Shelf<T> {
     }
 }
 
-fn hash(id: &str) -> u64 {
-    FxBuildHasher.hash_one(id)
-}
-
 /// Bits that neither choose a bucket in a shard nor its tag.
 fn shard(hash: u64) -> usize {
     (hash >> 32) as usize % SHARDS
@@ -62,28 +56,28 @@ fn shard(hash: u64) -> usize {
 impl<T: Named> Shelf<T> {
     /// The document of an id that a cluster holds: mostly the very allocation that the shelf holds, so no text is compared.
     pub(crate) fn get(&self, id: &Id) -> Option<&Arc<Stored<T>>> {
-        let hash = hash(id.as_str());
+        let hash = id.hash_code();
         self.shards[shard(hash)].find(hash, |stored| stored.doc.id() == id)
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<&Arc<Stored<T>>> {
-        let hash = hash(id);
+        let hash = ids::hash_of(id);
         self.shards[shard(hash)].find(hash, |stored| stored.doc.id().as_str() == id)
     }
 
     pub(crate) fn insert(&mut self, stored: Arc<Stored<T>>) {
-        let hash = hash(stored.doc.id().as_str());
+        let hash = stored.doc.id().hash_code();
         let table = self.shard_mut(hash);
         match table.find_mut(hash, |other| other.doc.id() == stored.doc.id()) {
             Some(place) => *place = stored,
             None => {
-                table.insert_unique(hash, stored, |other| self::hash(other.doc.id().as_str()));
+                table.insert_unique(hash, stored, |other| other.doc.id().hash_code());
             }
         }
     }
 
     pub(crate) fn remove(&mut self, id: &str) {
-        let hash = hash(id);
+        let hash = ids::hash_of(id);
         if let Ok(entry) = self.shard_mut(hash).find_entry(hash, |stored| stored.doc.id().as_str() == id) {
             entry.remove();
         }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::canonical;
+
 /// The most entries a list may have.
 const MAX_LIST: usize = 1000;
 /// The most steps a path may have.
@@ -43,6 +45,63 @@ pub(crate) fn tree<'a>(patches: impl IntoIterator<Item = (&'a str, &'a str)>) ->
     }
     let tree = finish(root, &mut String::new(), &mut bad);
     (tree, bad)
+}
+
+/// Writes the tree as canonical JSON, from patches sorted by key. Of plain paths, which most are, it is written as it goes.
+pub(crate) fn push_tree<'a, P: Iterator<Item = (&'a str, &'a str)>>(
+    text: &mut String,
+    patches: impl Fn() -> P,
+) {
+    let before = text.len();
+    if push_plain(text, patches()).is_none() {
+        text.truncate(before);
+        text.push_str(&canonical::encode(&tree(patches()).0));
+    }
+}
+
+/// The same for names that are joined by dots. Nothing if there is any other path: an escape, a list, a contradiction, or a character
+/// before the dot, which sorts keys in another way than the names in them.
+fn push_plain<'a>(text: &mut String, patches: impl Iterator<Item = (&'a str, &'a str)>) -> Option<()> {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let mut before = "";
+    let mut open = 1;
+    text.push('{');
+    for (key, value) in patches {
+        let names = || key.split('.');
+        if names().any(str::is_empty) || !key.bytes().all(|byte| byte == b'.' || is_name(&byte)) {
+            return None;
+        }
+        let shared = names().zip(before.split('.')).take_while(|(one, other)| one == other).count();
+        let is_first = before.is_empty();
+        // The last name of the key before is no object, and no key is there twice.
+        if !is_first && shared == before.split('.').count() || names().count() > MAX_STEPS {
+            return None;
+        }
+        while open > shared + 1 {
+            text.push('}');
+            open -= 1;
+        }
+        for (n, name) in names().skip(shared).enumerate() {
+            match n {
+                0 if is_first => {}
+                0 => text.push(','),
+                _ => {
+                    text.push('{');
+                    open += 1;
+                }
+            }
+            text.push('"');
+            text.push_str(name);
+            text.push_str("\":");
+        }
+        match typed(value) {
+            Value::String(value) => canonical::push_string(text, &value),
+            other => text.push_str(&canonical::encode(&other)),
+        }
+        before = key;
+    }
+    text.extend(std::iter::repeat_n('}', open));
+    Some(())
 }
 
 /// The type of a value, decided by the text alone.
@@ -271,6 +330,25 @@ mod tests {
         let steps = |count: usize| vec!["a"; count].join(".");
         assert!(problem(&[(&steps(21), "1")]).contains("more than 20 steps"));
         assert!(good(&[(&steps(20), "1")]).is_object());
+    }
+
+    #[test]
+    fn a_tree_that_is_written_as_it_goes_is_the_tree() {
+        let pool = [
+            "a", "a.b", "a.b.c", "a.b.d", "a.c", "a-b", "a-b.c", "a[0]", "a\\.b", "b", "b.a", "b.a.a.a",
+            "c..d", "ü", "_",
+        ];
+        for chosen in 0_u32..1 << pool.len() {
+            let mut keys: Vec<&str> =
+                pool.iter().enumerate().filter(|(n, _)| chosen >> n & 1 == 1).map(|(_, key)| *key).collect();
+            keys.sort_unstable();
+            let patches = || {
+                keys.iter().zip(["1", "x", "\"2\"", "null"].iter().cycle()).map(|(key, value)| (*key, *value))
+            };
+            let mut written = String::new();
+            push_tree(&mut written, patches);
+            assert_eq!(written, canonical::encode(&tree(patches()).0), "{keys:?}");
+        }
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Store {
         let rows = self.entries.values().cloned();
         let (kinds, others): (Vec<Row>, Vec<Row>) = rows.partition(|row| matches!(row.key, Key::Kind(_)));
         let mut loader = Loader::new(kinds)?;
-        others.into_iter().try_for_each(|row| loader.push(row))?;
+        loader.push(others)?;
         let Timestamp(now) = head.origin.time;
         let headers = self.commits.iter().map(|commit| &commit.header);
         let recent = headers.filter(|header| header.origin.time.0 > now.saturating_sub(GUARD_WINDOW));

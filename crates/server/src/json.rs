@@ -1,15 +1,23 @@
 //! Request bodies. Stricter than `serde_json`: a key that is given twice is an error, for only one of the two would count.
 
+use std::marker::PhantomData;
+
 use api::Strict;
 use serde::Deserialize;
+use serde::de::DeserializeSeed;
 use serde_json::Value;
 
 /// Reads a JSON text; what is wrong is told with its line and column.
 pub fn read(bytes: &[u8]) -> Result<Value, String> {
+    read_by(bytes, PhantomData::<Strict>).map(|Strict(value)| value)
+}
+
+/// The same, into whatever is to come of it.
+pub fn read_by<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("the body is not UTF-8: {error}"))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let Strict(value) =
-        Strict::deserialize(&mut deserializer).map_err(|error| format!("the body is not JSON: {error}"))?;
+    let value =
+        seed.deserialize(&mut deserializer).map_err(|error| format!("the body is not JSON: {error}"))?;
     deserializer.end().map_err(|error| format!("the body is more than one JSON value: {error}"))?;
     Ok(value)
 }

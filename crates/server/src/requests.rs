@@ -5,21 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use tower::ServiceExt;
 use tracing::{debug, error, info, warn};
 use uuid::Uuid;
 
 use crate::gzip;
 use crate::metrics::{Answered, Metrics};
 use crate::problem::{ProblemBody, Refusal};
-use crate::routes::Route;
+use crate::routes::{Route, Routes};
 
 /// The name under which a request is found again in the log and in the audit trail.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -49,7 +47,7 @@ impl RequestId {
 }
 
 /// Answers a request.
-pub async fn answer(router: Router, metrics: &Metrics, mut request: Request<Body>) -> Response {
+pub async fn answer(routes: impl Into<Routes>, metrics: &Metrics, mut request: Request<Body>) -> Response {
     let start = Instant::now();
     let id = RequestId::of(request.headers());
     let gzip = gzip::wanted(request.headers());
@@ -59,10 +57,9 @@ pub async fn answer(router: Router, metrics: &Metrics, mut request: Request<Body
         .is_some_and(|agent| agent.as_bytes().starts_with(b"flux-operator/"));
     let method = request.method().clone();
     request.extensions_mut().insert(id.clone());
-    let answer = AssertUnwindSafe(router.oneshot(request)).catch_unwind().await;
+    let answer = AssertUnwindSafe(routes.into().answer(request)).catch_unwind().await;
     let mut response = match answer {
-        Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
+        Ok(response) => response,
         Err(_) => Refusal::internal("a handler has panicked").into_response(),
     };
     let route = response.extensions().get::<&'static Route>().map_or("(none)", |route| route.path);

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, header};
@@ -29,6 +28,7 @@ use tracing::{debug, warn};
 
 use crate::metrics::Metrics;
 use crate::requests;
+use crate::routes::Routes;
 
 /// How long a client may take to send a request's head, and how long it may keep an idle connection.
 const HEAD_DEADLINE: Duration = Duration::from_secs(15);
@@ -67,7 +67,7 @@ pub fn raise_descriptor_limit() -> usize {
 
 /// What all connections share.
 struct Shared {
-    router: Router,
+    routes: Routes,
     metrics: Metrics,
     /// The last answers are being given: each says that its connection ends.
     draining: AtomicBool,
@@ -77,7 +77,7 @@ struct Shared {
 
 impl Shared {
     async fn answer(&self, request: http::Request<Body>, streams: &Arc<AtomicBool>) -> http::Response<Body> {
-        let mut response = requests::answer(self.router.clone(), &self.metrics, request).await;
+        let mut response = requests::answer(self.routes.clone(), &self.metrics, request).await;
         if self.draining.load(Ordering::Acquire) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -162,10 +162,10 @@ pub struct Server {
 
 impl Server {
     /// One with so many places for connections.
-    pub fn new(router: Router, metrics: Metrics, places: usize) -> Self {
+    pub fn new(routes: impl Into<Routes>, metrics: Metrics, places: usize) -> Self {
         Self {
             shared: Arc::new(Shared {
-                router,
+                routes: routes.into(),
                 metrics,
                 draining: AtomicBool::new(false),
                 end_streams: CancellationToken::new(),

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use crate::config::{Config, Mode, Store};
 use crate::replica::{self, NotNext, Replica};
 use crate::seed::{BadSeed, Seed};
-use crate::writer::{NotWritten, Request, Writer};
+use crate::writer::{Decided, NotWritten, Request, Writer};
 
 /// Why a process does not start.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub fn may_write(config: &Config) -> bool {
 
 /// What is to be written into a store that holds nothing, worked out before it is made: a bad seed must not even leave an empty store
 /// behind.
-pub type First = Option<Vec<Request>>;
+pub type First = Option<Vec<Decided>>;
 
 /// Opens the store, and makes it if it is not there and this process may.
 pub fn open(config: &Config) -> Result<(Opened, First), NotStarted> {
@@ -56,7 +56,7 @@ pub fn open(config: &Config) -> Result<(Opened, First), NotStarted> {
             let first = if path.exists() {
                 None
             } else {
-                Some(requests(&State::empty(), config.seed.as_deref(), &config.policy)?)
+                Some(changes(&State::empty(), config.seed.as_deref(), &config.policy)?)
             };
             let opened = Sqlite::open(path, Access::Write)?;
             info!(store = opened.store_id, file = %path.display(), "the store is open");
@@ -80,16 +80,15 @@ pub fn prepare(
     let state = follow.load()?;
     let is_new = state.head().revision == Revision(0);
     let mut missing = match first.filter(|_| is_new) {
-        Some(requests) => requests,
-        None => requests(&state, seed, policy)?,
+        Some(changes) => changes,
+        None => changes(&state, seed, policy)?,
     };
-    let mut at = state.head().revision;
     replica.turn().begin(state)?;
-    while let Err(overtaken) = write_all(missing, at, writer, stop) {
+    while let Err(overtaken) = write_all(missing, writer, stop) {
         let NotWritten::Stale { .. } = overtaken else { return Err(overtaken.into()) };
         // Another process has written since. What is missing now is another question: it may have filled the store.
         let known = replica.known().ok_or(NotNext)?;
-        (missing, at) = (requests(&known, seed, policy)?, known.head().revision);
+        missing = changes(&known, seed, policy)?;
     }
     if !stop.is_cancelled() {
         replica.confirm(moment);
@@ -97,33 +96,28 @@ pub fn prepare(
     Ok(())
 }
 
-/// Writes one request after the other, each only on what the one before it left, the first at a revision.
-fn write_all(
-    requests: Vec<Request>,
-    mut at: Revision,
-    writer: &Writer,
-    stop: &CancellationToken,
-) -> Result<(), NotWritten> {
-    for request in requests {
+/// Writes one change after the other, each only on what the one before it left.
+fn write_all(changes: Vec<Decided>, writer: &Writer, stop: &CancellationToken) -> Result<(), NotWritten> {
+    for change in changes {
         if stop.is_cancelled() {
             return Ok(());
         }
-        let reason = request.reason.clone().unwrap_or_default();
-        let written = writer.write_blocking(Request { planned_on: Some(at), ..request })?;
-        at = written.state.head().revision;
+        let reason = change.reason().to_owned();
+        let written = writer.write_decided(change)?;
+        let at = written.state.head().revision;
         info!(revision = at.0, %reason, "the service has written to the store");
     }
     Ok(())
 }
 
 /// What is to be written before the fleet is served.
-fn requests(state: &State, seed: Option<&Path>, policy: &Policy) -> Result<Vec<Request>, NotStarted> {
+fn changes(state: &State, seed: Option<&Path>, policy: &Policy) -> Result<Vec<Decided>, NotStarted> {
     let kinds = missing_kinds(state);
     let is_new = state.head().revision == Revision(0);
     match (seed, state.seeding()) {
         (Some(file), None) if is_new => {
             let seed = Seed::read(file, &Kind::shipped())?;
-            Ok(seed.requests(state, policy, kinds)?)
+            Ok(seed.changes(state, policy, kinds)?)
         }
         (Some(file), Some(interrupted)) => {
             let seed = Seed::read(file, &Kind::shipped())?;
@@ -131,7 +125,7 @@ fn requests(state: &State, seed: Option<&Path>, policy: &Policy) -> Result<Vec<R
                 return Err(NotStarted::Interrupted);
             }
             warn!(file = %file.display(), "a seed was interrupted; going on with it");
-            Ok(seed.requests(state, policy, kinds)?)
+            Ok(seed.changes(state, policy, kinds)?)
         }
         (None, Some(_)) => Err(NotStarted::Interrupted),
         (seed, None) => {
@@ -140,7 +134,8 @@ fn requests(state: &State, seed: Option<&Path>, policy: &Policy) -> Result<Vec<R
             }
             warn_of_other_kinds(state);
             let reason = if is_new { "a new store" } else { "kinds that were not in force" };
-            Ok(add(kinds, reason).into_iter().collect())
+            let added = add(kinds, reason).map(|request| Decided::on(state, policy, request));
+            Ok(added.transpose().map_err(NotWritten::from)?.into_iter().collect())
         }
     }
 }

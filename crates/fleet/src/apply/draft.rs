@@ -24,7 +24,7 @@ use crate::pointer::Pointer;
 use crate::rejection::{Reason, Rejection, Violations};
 use crate::sample::Sample;
 use crate::space::SystemEntry;
-use crate::state::{Entry, State, Step, decode_document};
+use crate::state::{Entry, Source, State, Step, decode_document};
 use crate::transaction::Operation;
 
 pub(super) struct Draft<'a> {
@@ -237,7 +237,7 @@ impl<'a> Draft<'a> {
             Some(kept) => kept.join(&map),
             None => map.clone(),
         };
-        let after = match decode_document(&self.kinds, &key, map, kept, &mut self.names) {
+        let after = match decode_document(&self.kinds, &key, Source::Object(map), kept, &mut self.names) {
             Ok(entry) => {
                 let body = entry.canonical();
                 self.work.encode(body.as_str().len());

@@ -34,7 +34,7 @@ pub const MAX_CHANGES: usize = 10_000;
 pub const MAX_CHANGED_BYTES: usize = 32 * 1024 * 1024;
 
 /// A transaction that was accepted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Applied {
     /// The fleet after it.
     pub next: State,

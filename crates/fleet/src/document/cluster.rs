@@ -6,15 +6,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::Deserializer;
 use serde_json::{Map, Value};
 
-use super::component::take_ids;
 use super::encode::{self, Wanted};
 use super::patches::Patches;
-use super::{Fields, Interner, Kept, require_text, take, take_flag, take_text};
+use super::{Fields, Interner, Kept, missing, read};
 use crate::canonical::Canonical;
 use crate::finding::Finding;
-use crate::fragment::{self, ClusterPart};
+use crate::fragment::ClusterPart;
 use crate::hash::InputHash;
 use crate::ids::{Dns, Id, KindName, PATCHES, PLATFORM_COMPONENTS};
 use crate::kind::{Kinds, Shape};
@@ -25,11 +25,11 @@ pub struct Reference<O> {
     /// What is referred to.
     pub id: Id,
     /// What is different here.
-    pub overrides: Option<Box<O>>,
+    pub overrides: Option<Arc<O>>,
 }
 
 /// What a cluster may say about one of its components.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct ComponentOverrides {
     /// Whether it is installed; unset means yes.
     pub enabled: Option<bool>,
@@ -58,7 +58,7 @@ impl Reference<ComponentOverrides> {
 }
 
 /// Labels, sorted by key.
-pub type Labels = Box<[(Box<str>, Box<str>)]>;
+pub type Labels = Box<[(Id, Id)]>;
 /// A kind, and references to documents of it, sorted by id.
 pub type References = (KindName, Arc<[Reference<Fields>]>);
 
@@ -92,70 +92,47 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Reads a cluster from its object; what is kept of an earlier version is not in the object.
-    pub(crate) fn decode(
-        mut map: Map<String, Value>,
+    /// Reads a cluster from its text or its object; what is kept of an earlier version is not in it.
+    pub(crate) fn read<'de>(
+        source: impl Deserializer<'de>,
         kept: Option<&Kept>,
         kinds: &Kinds,
         names: &mut Interner<'_>,
     ) -> Result<Self, Finding> {
-        let id = Id::from(&*require_text(&mut map, "id")?);
-        let kept_of = |member: &str| kept.filter(|kept| kept.holds(member)).map(Kept::from);
-        let components = match kept_of(PLATFORM_COMPONENTS) {
-            Some(from) => Some(from.components.clone()),
-            None => take(&mut map, PLATFORM_COMPONENTS, "a list of references", |array| {
-                references(array, PLATFORM_COMPONENTS, names, component_overrides)
-            })?,
-        };
-        let mut others = Vec::new();
-        for kind in kinds.referable().filter(|kind| kind.shape() == Shape::Definition) {
-            let name = kind.name().as_str();
-            let found = match kept_of(name) {
-                Some(from) => {
-                    let found = from.references.iter().find(|(kind, _)| kind.as_str() == name);
-                    found.map(|(_, found)| found.clone())
-                }
-                None => take(&mut map, name, "a list of references", |array| {
-                    references(array, name, names, |map, _| Some(Fields::of(map)))
-                })?,
-            };
-            if let Some(found) = found.filter(|found| !found.is_empty()) {
-                others.push((kind.name().clone(), found));
+        let parts = read::parts(source, kinds, names)?;
+        let required = |value: Option<Box<str>>, name: &str| value.ok_or_else(|| missing(name));
+        let id = Id::from(&*required(parts.id, "id")?);
+        let (mut components, mut references) = (parts.components, parts.references);
+        let mut patches = None;
+        if let Some(kept) = kept {
+            let from = kept.from();
+            if kept.holds(PLATFORM_COMPONENTS) {
+                components = Some(from.components.clone());
+            }
+            references.retain(|(kind, _)| !kept.holds(kind.as_str()));
+            references.extend(from.references.iter().filter(|(kind, _)| kept.holds(kind.as_str())).cloned());
+            references.sort_by(|(one, _), (other, _)| one.cmp(other));
+            if kept.holds(PATCHES) {
+                patches = Some(from.patches.clone());
+            } else if let Some(touched) = kept.touched_patches() {
+                let read = parts.patches.as_ref();
+                patches = Some(Arc::new(from.patches.with(touched, read.unwrap_or(&Patches::default()))));
             }
         }
-        let patches = match kept_of(PATCHES) {
-            Some(from) => from.patches.clone(),
-            None => {
-                let read = take(&mut map, PATCHES, "a map of maps of strings", |patches| match patches {
-                    Value::Object(patches) => Patches::of(patches, names),
-                    _ => None,
-                })?;
-                let read = read.unwrap_or_default();
-                match kept.and_then(|kept| Some((kept.from(), kept.touched_patches()?))) {
-                    Some((from, components)) => Arc::new(from.patches.with(components, &read)),
-                    None => Arc::new(read),
-                }
-            }
-        };
+        references.retain(|(_, found)| !found.is_empty());
         let components = components.unwrap_or_default();
         let mut cluster = Self {
             id,
             has_own_dependencies: components.iter().any(|reference| reference.own_dependencies().is_some()),
-            dns: Dns::from(&*require_text(&mut map, "cluster_dns")?),
-            name: require_text(&mut map, "cluster_name")?,
-            environment: names.share("", &require_text(&mut map, "environment")?),
-            protected: take_flag(&mut map, "protected")?,
-            labels: take(&mut map, "labels", "a map of strings", |labels| match labels {
-                Value::Object(labels) => labels
-                    .into_iter()
-                    .map(|(key, value)| Some((key.into(), value.as_str()?.into())))
-                    .collect(),
-                _ => None,
-            })?,
+            dns: Dns::from(&*required(parts.dns, "cluster_dns")?),
+            name: required(parts.name, "cluster_name")?,
+            environment: parts.environment.ok_or_else(|| missing("environment"))?,
+            protected: parts.protected,
+            labels: parts.labels,
             components,
-            references: others.into(),
-            patches,
-            rest: Fields::of(map),
+            references: references.into(),
+            patches: patches.unwrap_or_else(|| Arc::new(parts.patches.unwrap_or_default())),
+            rest: Fields::of(parts.rest),
             hash: InputHash::default(),
         };
         cluster.hash = ClusterPart::hash_of(&cluster);
@@ -248,41 +225,11 @@ impl Cluster {
     /// A label's value.
     pub fn label(&self, key: &str) -> Option<&str> {
         let labels = self.labels.as_deref()?;
-        labels.binary_search_by(|(known, _)| known.as_ref().cmp(key)).ok().map(|at| &*labels[at].1)
+        labels.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok().map(|at| labels[at].1.as_str())
     }
 
     /// Whether its deletion is refused.
     pub fn is_protected(&self) -> bool {
         self.protected.unwrap_or(false)
     }
-}
-
-fn references<O>(
-    array: Value,
-    kind: &str,
-    names: &mut Interner<'_>,
-    read: impl Fn(Map<String, Value>, &mut Interner<'_>) -> Option<O>,
-) -> Option<Arc<[Reference<O>]>> {
-    let Value::Array(items) = array else { return None };
-    let mut references = Vec::with_capacity(items.len());
-    for item in items {
-        let Value::Object(mut item) = item else { return None };
-        let id = names.share(kind, item.remove("id")?.as_str()?);
-        let overrides = if item.is_empty() { None } else { Some(Box::new(read(item, names)?)) };
-        references.push(Reference { id, overrides });
-    }
-    Some(references.into())
-}
-
-fn component_overrides(mut map: Map<String, Value>, names: &mut Interner<'_>) -> Option<ComponentOverrides> {
-    let mut overrides = ComponentOverrides {
-        enabled: take_flag(&mut map, "enabled").ok()?,
-        oci_tag: take_text(&mut map, "oci_tag").ok()?,
-        component_path: take_text(&mut map, "component_path").ok()?,
-        depends_on: take_ids(&mut map, "depends_on", names).ok()?,
-        rest: Fields::of(map),
-        hash: InputHash::default(),
-    };
-    overrides.hash = fragment::hash_of_overrides(&overrides);
-    Some(overrides)
 }

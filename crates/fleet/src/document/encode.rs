@@ -37,7 +37,7 @@ pub(super) fn cluster(cluster: &Cluster, wanted: &Wanted<'_>) -> String {
     members.retain(|(name, _)| (wanted.member)(name));
     members.sort_unstable_by_key(|(name, _)| *name);
     let mut text = String::with_capacity(256 + 64 * cluster.components.len() + cluster.patches.len());
-    object(&mut text, members, |text, member| member.write(text));
+    canonical::push_object(&mut text, members, |text, member| member.write(text));
     text
 }
 
@@ -73,7 +73,7 @@ fn identified<'a>(id: &'a Id, members: Vec<(&'a str, Member<'a>)>) -> String {
 enum Member<'a> {
     Text(&'a str),
     Json(&'a str),
-    Labels(&'a [(Box<str>, Box<str>)]),
+    Labels(&'a [(Id, Id)]),
     Ids(&'a [Id]),
     Components(&'a [Reference<ComponentOverrides>]),
     References(&'a [Reference<Fields>]),
@@ -89,15 +89,17 @@ impl Member<'_> {
         match self {
             Self::Text(value) => canonical::push_string(text, value),
             Self::Json(json) => text.push_str(json),
-            Self::Labels(labels) => {
-                object(text, labels.iter().map(|(key, value)| (&**key, &**value)), canonical::push_string)
-            }
+            Self::Labels(labels) => canonical::push_object(
+                text,
+                labels.iter().map(|(key, value)| (key.as_str(), value.as_str())),
+                canonical::push_string,
+            ),
             Self::Ids(ids) => list(text, ids, |text, id| canonical::push_string(text, id.as_str())),
             Self::Patches(patches, only) => {
                 let wanted =
                     patches.iter().filter(|of| only.is_none_or(|only| only.contains(of.component.as_str())));
                 let members = wanted.map(|of| (of.component.as_str(), of.patches));
-                object(text, members, String::push_str);
+                canonical::push_object(text, members, String::push_str);
             }
             Self::References(references) => list(text, references, |text, Reference { id, overrides }| {
                 let overrides = overrides.as_deref().into_iter().flat_map(Fields::iter);
@@ -128,24 +130,7 @@ impl Member<'_> {
 fn with_id<'a>(text: &mut String, id: &'a Id, mut members: Vec<(&'a str, Member<'a>)>) {
     members.push(("id", Member::Text(id.as_str())));
     members.sort_unstable_by_key(|(name, _)| *name);
-    object(text, members, |text, member| member.write(text));
-}
-
-fn object<'a, V>(
-    text: &mut String,
-    members: impl IntoIterator<Item = (&'a str, V)>,
-    mut write: impl FnMut(&mut String, V),
-) {
-    text.push('{');
-    for (n, (name, value)) in members.into_iter().enumerate() {
-        if n > 0 {
-            text.push(',');
-        }
-        canonical::push_string(text, name);
-        text.push(':');
-        write(text, value);
-    }
-    text.push('}');
+    canonical::push_object(text, members, |text, member| member.write(text));
 }
 
 fn list<T>(text: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T)) {

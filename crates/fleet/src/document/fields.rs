@@ -6,10 +6,10 @@ use crate::canonical;
 use crate::hash::InputHash;
 
 /// Name and JSON text of each field.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Fields(Box<[Field]>);
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Field {
     name: Box<str>,
     pub(crate) json: Box<str>,

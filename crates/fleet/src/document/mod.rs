@@ -10,6 +10,7 @@ mod fields;
 mod interner;
 mod kept;
 mod patches;
+mod read;
 mod tombstone;
 
 use serde_json::{Map, Value};
@@ -76,8 +77,11 @@ fn take_text(map: &mut Map<String, Value>, name: &str) -> Result<Option<Box<str>
 }
 
 fn require_text(map: &mut Map<String, Value>, name: &str) -> Result<Box<str>, Finding> {
-    take_text(map, name)?
-        .ok_or_else(|| Finding::new(Pointer::to(name), format!("`{name}` is required and missing")))
+    take_text(map, name)?.ok_or_else(|| missing(name))
+}
+
+fn missing(name: &str) -> Finding {
+    Finding::new(Pointer::to(name), format!("`{name}` is required and missing"))
 }
 
 fn take_flag(map: &mut Map<String, Value>, name: &str) -> Result<Option<bool>, Finding> {

@@ -3,12 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
-
-use super::Interner;
 use crate::canonical;
 use crate::hash::InputHash;
-use crate::ids::{Id, PATCHES, PLATFORM_COMPONENTS};
+use crate::ids::{Id, PATCHES};
 use crate::values;
 
 /// Patches of all components of one cluster, sorted by component.
@@ -49,31 +46,6 @@ pub(crate) struct ComponentPatches<'a> {
 }
 
 impl Patches {
-    pub(super) fn of(patches: Map<String, Value>, names: &mut Interner<'_>) -> Option<Self> {
-        let mut text = String::new();
-        let mut index = Vec::new();
-        for (component, patches) in patches {
-            let patches = patches.as_object()?;
-            let mut pairs = Vec::new();
-            for (key, value) in patches {
-                pairs.push((key.as_str(), value.as_str()?));
-            }
-            let (patches, values) = (canonical::encode(patches), canonical::encode(&values::tree(pairs).0));
-            text.push_str(&patches);
-            let patches_end = position(&text);
-            text.push_str(&values);
-            let values_end = position(&text);
-            let component = names.share(PLATFORM_COMPONENTS, &component);
-            index.push(PatchesOf {
-                component,
-                patches_end,
-                values_end,
-                hashes: Hashes::of(&patches, &values),
-            });
-        }
-        Some(Self { text: text.into(), index: index.into() })
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = ComponentPatches<'_>> {
         (0..self.index.len()).map(|n| self.nth(n))
     }
@@ -99,9 +71,9 @@ impl Patches {
         let mut index = Vec::with_capacity(all.len());
         for ComponentPatches { component, patches, values, hashes } in all {
             text.push_str(patches);
-            let patches_end = position(&text);
+            let patches_end = position(text.len());
             text.push_str(values);
-            let (component, values_end) = (component.clone(), position(&text));
+            let (component, values_end) = (component.clone(), position(text.len()));
             index.push(PatchesOf { component, patches_end, values_end, hashes });
         }
         Self { text: text.into(), index: index.into() }
@@ -117,6 +89,37 @@ impl Patches {
     }
 }
 
+/// Puts patches together, component by component, in the order of their ids.
+pub(super) struct PatchesWriter {
+    text: String,
+    index: Vec<PatchesOf>,
+}
+
+impl PatchesWriter {
+    pub(super) fn for_components(count: usize) -> Self {
+        Self { text: String::with_capacity(96 * count), index: Vec::with_capacity(count) }
+    }
+
+    /// Adds the patches of a component, sorted by key.
+    pub(super) fn add<'a, P: Iterator<Item = (&'a str, &'a str)>>(
+        &mut self,
+        component: Id,
+        pairs: impl Fn() -> P,
+    ) {
+        let start = self.text.len();
+        canonical::push_object(&mut self.text, pairs(), canonical::push_string);
+        let patches_end = self.text.len();
+        values::push_tree(&mut self.text, pairs);
+        let hashes = Hashes::of(&self.text[start..patches_end], &self.text[patches_end..]);
+        let (patches_end, values_end) = (position(patches_end), position(self.text.len()));
+        self.index.push(PatchesOf { component, patches_end, values_end, hashes });
+    }
+
+    pub(super) fn finish(self) -> Patches {
+        Patches { text: self.text.into(), index: self.index.into() }
+    }
+}
+
 impl ComponentPatches<'_> {
     pub(crate) fn pairs(&self) -> Vec<(String, String)> {
         let map: BTreeMap<String, String> =
@@ -126,6 +129,6 @@ impl ComponentPatches<'_> {
 }
 
 /// A place in the text. A cluster is at most a mebibyte, and its values are little more than its patches.
-fn position(text: &str) -> u32 {
-    u32::try_from(text.len()).expect("the patches of a cluster are far below 4 GiB")
+fn position(at: usize) -> u32 {
+    u32::try_from(at).expect("the patches of a cluster are far below 4 GiB")
 }

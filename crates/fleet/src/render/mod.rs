@@ -88,13 +88,24 @@ pub fn render(state: &State, dns: &str, path: &str) -> Answer {
 
 /// The inputs of a live cluster.
 pub(crate) fn inputs(state: &State, cluster: &Stored<Cluster>, kind: &Kind) -> Result<Inputs, Fault> {
-    /// What an input mostly needs; a wrong guess costs one copy.
-    const EXPECTED_INPUT: usize = 480;
-    let expected = match kind.shape() {
-        Shape::Component => cluster.doc.components.len(),
-        Shape::Cluster | Shape::Definition => cluster.doc.references_to(kind.name().as_str()).len(),
+    /// What an input has besides its fragment: the cluster, and now and then an override. A wrong guess costs one copy.
+    const BESIDES: usize = 160;
+    let doc = &cluster.doc;
+    // The first stands for all.
+    let (expected, first) = match kind.shape() {
+        Shape::Component => {
+            let first = doc.components.first().and_then(|reference| state.catalog().get(&reference.id));
+            (doc.components.len(), first.map(|component| component.doc.fragment.size()))
+        }
+        Shape::Cluster | Shape::Definition => {
+            let references = doc.references_to(kind.name().as_str());
+            let catalog = state.definitions(kind.name().as_str());
+            let first = references.first().and_then(|reference| catalog?.get(&reference.id));
+            (references.len(), first.map(|definition| definition.doc.fragment.size()))
+        }
     };
-    let mut body = Vec::with_capacity(16 + expected * EXPECTED_INPUT + cluster.doc.patches.len());
+    let input = BESIDES + first.map_or(0, |size| size.sent);
+    let mut body = Vec::with_capacity((16 + expected * input + doc.patches.len()).min(MAX_SENT));
     let made = write(state, cluster, kind, &mut body)?;
     if made.count != expected {
         return Err(Fault::Miscounted { cluster: cluster.doc.id.clone(), count: made.count, expected });

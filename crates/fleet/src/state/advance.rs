@@ -3,12 +3,14 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::{Entry, Served, State};
 use crate::commit::Header;
 use crate::document::{Cluster, Stored};
 use crate::guard::Spending;
-use crate::hash::{Counted, Hash};
-use crate::ids::{Id, PLATFORM_COMPONENTS, Revision, Uid};
+use crate::hash::{Counted, Hash, Sum};
+use crate::ids::{Id, KindName, PLATFORM_COMPONENTS, Revision, Uid};
 use crate::key::{DocumentKey, Key};
 use crate::kind::{Kind, Kinds, Shape};
 use crate::shelf::Shelf;
@@ -55,6 +57,15 @@ impl State {
             self.sum.remove(old);
         }
         self.sum.add(counted);
+        if let Entry::Cluster(doc) = &entry {
+            let before = self.clusters.get(&doc.id).cloned();
+            self.count_uses(before.as_deref().map(|before| &before.doc), Some(doc));
+        }
+        self.place(key, entry, counted);
+    }
+
+    /// The same, of an entry that is counted already: in the digest, and in what clusters use.
+    pub(crate) fn place(&mut self, key: Key, entry: Entry, counted: Counted) {
         match entry {
             Entry::Kind(kind) => {
                 self.redefine(&kind);
@@ -78,8 +89,6 @@ impl State {
             }
             Entry::Cluster(doc) => {
                 let stored = Arc::new(Stored::new(*doc, counted));
-                let before = self.clusters.get(&stored.doc.id).cloned();
-                self.count_uses(before.as_deref().map(|before| &before.doc), Some(&stored.doc));
                 self.served.insert_mut(stored.doc.dns.clone(), Served::Live(stored.clone()));
                 self.clusters.insert_mut(stored.doc.id.clone(), stored);
             }
@@ -171,17 +180,67 @@ impl State {
 
 /// Everything a cluster refers to, sorted.
 fn uses(cluster: Option<&Cluster>) -> Vec<(&str, &Id)> {
-    let Some(cluster) = cluster else { return Vec::new() };
     let mut uses = Vec::with_capacity(64);
-    for (kind, references) in &cluster.references {
-        uses.extend(references.iter().map(|reference| (kind.as_str(), &reference.id)));
-    }
-    for reference in cluster.components.iter() {
-        uses.push((PLATFORM_COMPONENTS, &reference.id));
-        uses.extend(
-            reference.own_dependencies().unwrap_or_default().iter().map(|id| (PLATFORM_COMPONENTS, id)),
-        );
+    if let Some(cluster) = cluster {
+        each_use(cluster, |kind, id| uses.push((kind, id)));
     }
     uses.sort_unstable();
     uses
+}
+
+/// Everything a cluster refers to.
+fn each_use<'a>(cluster: &'a Cluster, mut used: impl FnMut(&'a str, &'a Id)) {
+    for (kind, references) in &cluster.references {
+        for reference in references.iter() {
+            used(kind.as_str(), &reference.id);
+        }
+    }
+    for reference in cluster.components.iter() {
+        used(PLATFORM_COMPONENTS, &reference.id);
+        let own = reference.own_dependencies().unwrap_or_default();
+        for id in own {
+            used(PLATFORM_COMPONENTS, id);
+        }
+    }
+}
+
+/// What the clusters of a fleet use, counted before there is a state: in a table that is changed, not in one that is shared.
+#[derive(Default)]
+pub(crate) struct Uses(Vec<(KindName, FxHashMap<Id, u32>)>);
+
+impl Uses {
+    pub(crate) fn count(&mut self, cluster: &Cluster) {
+        each_use(cluster, |kind, id| {
+            let at = match self.0.iter().position(|(known, _)| known.as_str() == kind) {
+                Some(at) => at,
+                None => {
+                    self.0.push((kind.into(), FxHashMap::default()));
+                    self.0.len() - 1
+                }
+            };
+            match self.0[at].1.get_mut(id) {
+                Some(count) => *count += 1,
+                None => {
+                    self.0[at].1.insert(id.clone(), 1);
+                }
+            }
+        });
+    }
+}
+
+impl State {
+    /// With what its clusters use, none of which was counted before.
+    pub(crate) fn with_uses(mut self, uses: Uses) -> Self {
+        for (kind, counts) in uses.0 {
+            for (id, count) in counts {
+                self.usage.insert_mut(DocumentKey::new(&kind, id), count);
+            }
+        }
+        self
+    }
+
+    /// Counts entries that are placed one by one.
+    pub(crate) fn count_all(&mut self, sum: &Sum) {
+        self.sum.add_all(sum);
+    }
 }

@@ -23,8 +23,8 @@ use crate::kind::{Kind, Kinds, Shape};
 use crate::shelf::Shelf;
 use crate::space::SystemEntry;
 
-pub(crate) use advance::Step;
-pub(crate) use entry::{Entry, decode_document, decode_tombstone};
+pub(crate) use advance::{Step, Uses};
+pub(crate) use entry::{Entry, Source, decode_document, decode_tombstone};
 
 type Table<K, V> = HashTrieMapSync<K, V, FxBuildHasher>;
 

@@ -102,15 +102,15 @@ fn loaded(tinies: usize, note: usize, references: usize) -> fleet::State {
     for n in 0..tinies {
         let id = format!("t{n}");
         loader
-            .push(row(
+            .push([row(
                 fleet::Key::document("tinies", &*id),
                 json!({"id": id, "note": "y".repeat(note)}).to_string(),
-            ))
+            )])
             .expect("a row");
     }
     let mut body = cluster("holder");
     body["tinies"] = (0..references).map(|n| json!({"id": format!("t{n}")})).collect::<serde_json::Value>();
-    loader.push(row(fleet::Key::document("clusters", "holder"), body.to_string())).expect("a row");
+    loader.push([row(fleet::Key::document("clusters", "holder"), body.to_string())]).expect("a row");
     let mut header = fleet.commits.last().expect("a commit").header.clone();
     header.state = loader.digest();
     header.at.hash = header.expected_hash();

@@ -195,7 +195,7 @@ fn load(state: &State, rows: Vec<Row>, head: Option<&Header>) -> Result<State, D
     let (kinds, others): (Vec<Row>, Vec<Row>) =
         rows.into_iter().partition(|row| matches!(row.key, Key::Kind(_)));
     let mut loader = Loader::new(kinds)?;
-    others.into_iter().rev().try_for_each(|row| loader.push(row))?;
+    loader.push(others.into_iter().rev())?;
     match head {
         Some(head) => loader.finish(head, []),
         None => {
@@ -289,7 +289,7 @@ fn the_guard_remembers_the_last_hour_over_a_restart() {
     let (kinds, others): (Vec<Row>, Vec<Row>) =
         store(&fleet.commits).into_iter().partition(|row| matches!(row.key, Key::Kind(_)));
     let mut loader = Loader::new(kinds).expect("kinds");
-    others.into_iter().try_for_each(|row| loader.push(row)).expect("rows");
+    loader.push(others).expect("rows");
     let header = &commit.header;
     fleet.state = loader.finish(header, [(header.origin.time, header.removals)]).expect("it loads");
     assert!(matches!(

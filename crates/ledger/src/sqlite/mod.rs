@@ -21,6 +21,7 @@ mod identity;
 mod mark;
 mod migrations;
 mod reader;
+mod rows;
 mod snapshot;
 mod wal;
 mod watch;

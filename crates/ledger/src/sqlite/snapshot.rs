@@ -4,10 +4,11 @@
 use fleet::{
     Change, Commit, GUARD_WINDOW, Hash, Header, Key, Loader, Position, Revision, State, Tally, Timestamp,
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, params_from_iter};
 
 use super::columns::{self, CHANGE, COMMIT, ENTRY, Line, number, size};
 use super::fault::Fault;
+use super::rows;
 use crate::chain;
 use crate::feed::Budget;
 
@@ -84,13 +85,13 @@ pub(super) fn load(connection: &Connection) -> Result<State, Fault> {
 }
 
 fn load_entries(connection: &Connection) -> Result<State, Fault> {
-    let mut loader = Loader::new(entries(connection, Key::KINDS)?)?;
-    let mut statement =
-        connection.prepare(&format!("SELECT {ENTRY} FROM entries WHERE space <> ?1 ORDER BY rowid"))?;
-    let mut rows = statement.query([Key::KINDS])?;
-    while let Some(row) = rows.next()? {
-        loader.push(columns::entry(row)?)?;
-    }
+    let mut loader = Loader::new(entries(connection, "space = ?1", &[Key::KINDS])?)?;
+    loader.push(entries(connection, "space NOT IN (?1, ?2)", &[Key::KINDS, Loader::LAST])?)?;
+    // In the order of the file: an index would lead back and forth in it.
+    let sql = format!("SELECT {ENTRY} FROM entries NOT INDEXED WHERE space = ?1 ORDER BY rowid");
+    let mut statement = connection.prepare(&sql)?;
+    let mut fetched = statement.query([Loader::LAST])?;
+    rows::read(&mut loader, || fetched.next()?.map(columns::entry).transpose())?;
     let Some(head) = last(connection)? else {
         return if loader.digest() == State::empty().digest() {
             Ok(State::empty())
@@ -102,9 +103,9 @@ fn load_entries(connection: &Connection) -> Result<State, Fault> {
     Ok(loader.finish(&head, recent(connection, &head)?)?)
 }
 
-fn entries(connection: &Connection, space: &str) -> Result<Vec<fleet::Row>, Fault> {
-    let mut statement = connection.prepare(&format!("SELECT {ENTRY} FROM entries WHERE space = ?1"))?;
-    let mut rows = statement.query([space])?;
+fn entries(connection: &Connection, which: &str, spaces: &[&str]) -> Result<Vec<fleet::Row>, Fault> {
+    let mut statement = connection.prepare(&format!("SELECT {ENTRY} FROM entries WHERE {which}"))?;
+    let mut rows = statement.query(params_from_iter(spaces))?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
         entries.push(columns::entry(row)?);

@@ -20,7 +20,7 @@ use super::App;
 use super::call::{Fleet, kind_of};
 use super::description::{DRY_RUN, QueryOf, RequestBody, RequestHeader, Route};
 use super::params::Params;
-use crate::identity::{Action, Principal, authorise};
+use crate::identity::{Action, Principal, Target, authorise};
 use crate::problem::{Answered, Refusal};
 use crate::query::Query;
 
@@ -95,6 +95,12 @@ async fn admit(route: &'static Route, app: &App, request: Request) -> Answered<R
     let body = if route.is_write() { checked(route, &parts, body).await? } else { body };
     parts.extensions.insert(Arc::new(Admitted { route, principal, action, query }));
     Ok(Request::from_parts(parts, body))
+}
+
+/// The same for a poll, whose path has been read and which has nothing else that counts.
+pub(super) fn admit_poll(route: &'static Route, app: &App, headers: &HeaderMap, dns: &str) -> Answered<()> {
+    let principal = app.identity.authenticate(headers)?;
+    Ok(authorise(&principal, route.action.unwrap_or(Action::Write), Target::Cluster(dns))?)
 }
 
 /// What a request to this route does. A dry run of a write plans it; a query that cannot be read counts as the write itself.

@@ -24,13 +24,17 @@ mod write;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
 use fleet::Policy;
+use http::Request;
 use ledger::History;
 
 pub use description::{
     Answer, DRY_RUN, Payload, Problem, QueryOf, RequestBody, RequestHeader, Route, TargetFrom, Verb,
 };
 use table::Table;
+use tower::ServiceExt;
 
 use crate::config::Mode;
 use crate::identity::Identity;
@@ -88,14 +92,40 @@ fn is_served(app: &App, route: &Route) -> bool {
     (app.mode == Mode::Crud || route.in_read_only) && (app.serves_metrics || *route != service::METRICS)
 }
 
-/// The router of a process.
-pub fn router(app: &Arc<App>) -> Router {
-    table(&|route| is_served(app, route)).router(app)
+/// What answers requests: the router, and before it the one route that is asked all the time.
+#[derive(Clone)]
+pub struct Routes {
+    polls: Option<Arc<App>>,
+    router: Router,
+}
+
+impl From<Router> for Routes {
+    fn from(router: Router) -> Self {
+        Self { polls: None, router }
+    }
+}
+
+impl Routes {
+    /// Answers a request.
+    pub async fn answer(self, request: Request<Body>) -> Response {
+        match self.polls.and_then(|app| flux::poll(&app, &request)) {
+            Some(response) => response,
+            None => match self.router.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            },
+        }
+    }
+}
+
+/// The routes of a process.
+pub fn router(app: &Arc<App>) -> Routes {
+    Routes { polls: Some(app.clone()), router: table(&|route| is_served(app, route)).router(app) }
 }
 
 /// The metrics alone, for an address of their own.
-pub fn metrics_only(app: &Arc<App>) -> Router {
-    table(&|route| *route == service::METRICS).router(app)
+pub fn metrics_only(app: &Arc<App>) -> Routes {
+    table(&|route| *route == service::METRICS).router(app).into()
 }
 
 /// The names that a kind and its filters cannot have.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fleet::{Commit, Policy, State, apply};
 
-use super::{Job, NotWritten, Written, still_at};
+use super::{Change, Job, NotWritten, Written, still_at};
 
 /// The most transactions that are appended together.
 pub(super) const GROUP: usize = 256;
@@ -42,7 +42,14 @@ impl Group {
 
     fn add(&mut self, job: &Job, policy: &Policy) -> Result<Written, NotWritten> {
         still_at(&self.state, job.planned_on)?;
-        let applied = apply(&self.state, policy, &job.transaction)?;
+        let now = self.state.head();
+        let applied = match &job.change {
+            Change::Transaction(transaction) => apply(&self.state, policy, transaction)?,
+            Change::Decided(decided) if decided.on == now => decided.applied.clone(),
+            Change::Decided(decided) => {
+                return Err(NotWritten::Stale { planned_on: decided.on.revision, now: now.revision });
+            }
+        };
         let changed = applied.changes().iter().map(|change| (change.key().clone(), change.after().is_some()));
         let changed = changed.collect();
         self.state = applied.next.clone();
@@ -58,7 +65,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::writer::Request;
+    use crate::writer::{Decided, Request};
 
     fn job(operations: Vec<Operation>) -> Job {
         let request = Request {
@@ -70,12 +77,14 @@ mod tests {
             reason: None,
             request: None,
         };
-        Job { planned_on: None, transaction: request.transaction(), reply: oneshot::channel().0 }
+        let change = Change::Transaction(request.transaction());
+        Job { planned_on: None, change, reply: oneshot::channel().0 }
     }
 
     fn fleet() -> Arc<State> {
         let kinds = Kind::shipped().into_iter().map(|kind| Operation::Define(Arc::new(kind))).collect();
-        let applied = apply(&State::empty(), &Policy::default(), &job(kinds).transaction);
+        let transaction = Request::of_service(kinds, "kinds").transaction();
+        let applied = apply(&State::empty(), &Policy::default(), &transaction);
         Arc::new(applied.expect("the kinds are good").next)
     }
 
@@ -105,6 +114,27 @@ mod tests {
         let group = Group::decide(fleet(), &Policy::default(), &twice);
         let outcomes: Vec<bool> = group.outcomes.iter().map(Result::is_ok).collect();
         assert_eq!((outcomes, group.commits.len()), (vec![true, false], 1));
+    }
+
+    #[test]
+    fn what_was_decided_before_is_not_made_on_another_fleet_of_the_same_revision() {
+        let make = |id: &str| {
+            let body = json!({"id": id});
+            let create = Operation::Create { kind: "namespaces".into(), body, replace_decommissioned: false };
+            Request::of_service(vec![create], "a namespace")
+        };
+        let decided =
+            |state: &State, id: &str| Decided::on(state, &Policy::default(), make(id)).expect("a good one");
+        let one = decided(&fleet(), "a");
+        let then = decided(one.next(), "b");
+        let other = Arc::new(decided(&fleet(), "c").next().clone());
+        assert_eq!(other.head().revision, one.next().head().revision);
+        let queue =
+            || VecDeque::from([Job::new(None, Change::Decided(Box::new(decided(one.next(), "b")))).0]);
+        let made = Group::decide(Arc::new(one.next().clone()), &Policy::default(), &queue());
+        assert_eq!(made.commits[0].changes, then.applied.commit.as_ref().expect("a commit").changes);
+        let stale = Group::decide(other, &Policy::default(), &queue());
+        assert!(matches!(stale.outcomes[0], Err(NotWritten::Stale { .. })) && stale.commits.is_empty());
     }
 
     #[test]

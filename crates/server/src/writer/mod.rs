@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use fleet::{
-    CommitId, ConfirmDigest, Key, Operation, Origin, Policy, Rejection, Revision, State, Timestamp,
-    Transaction,
+    Applied, CommitId, ConfirmDigest, Key, Operation, Origin, Policy, Position, Rejection, Revision, State,
+    Timestamp, Transaction, apply,
 };
 use ledger::{Append, Follow};
 use tokio::sync::{mpsc, oneshot};
@@ -69,15 +69,30 @@ impl Request {
         };
         Transaction { operations: self.operations, derived: self.derived, confirm: self.confirm, origin }
     }
+}
 
-    /// Tries the transaction, and gives the request back to be made.
-    pub fn tried<T>(self, attempt: impl FnOnce(&Transaction) -> T) -> (Self, T) {
-        let planned_on = self.planned_on;
-        let transaction = self.transaction();
-        let outcome = attempt(&transaction);
-        let Transaction { operations, derived, confirm, origin } = transaction;
-        let Origin { actor, reason, request, .. } = origin;
-        (Self { operations, derived, confirm, planned_on, actor, reason, request }, outcome)
+/// A change that was decided before it came to the writer, on a state that may still be the fleet. What `apply` says depends on nothing
+/// else, so it is not asked again.
+pub struct Decided {
+    on: Position,
+    applied: Applied,
+}
+
+impl Decided {
+    /// Decides about a request.
+    pub fn on(state: &State, policy: &Policy, request: Request) -> Result<Self, Rejection> {
+        Ok(Self { on: state.head(), applied: apply(state, policy, &request.transaction())? })
+    }
+
+    /// The fleet after it.
+    pub fn next(&self) -> &State {
+        &self.applied.next
+    }
+
+    /// Why it is to be made.
+    pub fn reason(&self) -> &str {
+        let commit = self.applied.commit.as_ref();
+        commit.and_then(|commit| commit.header.origin.reason.as_deref()).unwrap_or_default()
     }
 }
 
@@ -125,8 +140,14 @@ pub fn still_at(state: &State, planned_on: Option<Revision>) -> Result<(), NotWr
 /// A change that waits to be decided, and where its outcome goes.
 struct Job {
     planned_on: Option<Revision>,
-    transaction: Transaction,
+    change: Change,
     reply: oneshot::Sender<Result<Written, NotWritten>>,
+}
+
+/// What a job is about.
+enum Change {
+    Transaction(Transaction),
+    Decided(Box<Decided>),
 }
 
 /// The outcome of a job. A writer that ends without one may have appended before.
@@ -134,8 +155,12 @@ type Outcome = oneshot::Receiver<Result<Written, NotWritten>>;
 
 impl Job {
     fn of(request: Request) -> (Self, Outcome) {
+        Self::new(request.planned_on, Change::Transaction(request.transaction()))
+    }
+
+    fn new(planned_on: Option<Revision>, change: Change) -> (Self, Outcome) {
         let (reply, outcome) = oneshot::channel();
-        (Self { planned_on: request.planned_on, transaction: request.transaction(), reply }, outcome)
+        (Self { planned_on, change, reply }, outcome)
     }
 
     /// Whoever asked may have gone.
@@ -183,9 +208,10 @@ impl Writer {
         answer.await.unwrap_or_else(|_| Err(NotWritten::Unknown(ENDED.to_owned())))
     }
 
-    /// The same on a thread that may block.
-    pub fn write_blocking(&self, request: Request) -> Result<Written, NotWritten> {
-        let (job, answer) = Job::of(request);
+    /// The same with a change that was decided before, on a thread that may block. If the fleet is not what it was decided on, nothing
+    /// happens.
+    pub fn write_decided(&self, decided: Decided) -> Result<Written, NotWritten> {
+        let (job, answer) = Job::new(Some(decided.on.revision), Change::Decided(Box::new(decided)));
         self.jobs.blocking_send(job).map_err(|_| NotWritten::Unavailable(ENDED.to_owned()))?;
         answer.blocking_recv().unwrap_or_else(|_| Err(NotWritten::Unknown(ENDED.to_owned())))
     }

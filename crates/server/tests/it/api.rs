@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use clap::Parser;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use server::config::{Args, Config, Mode};
 use server::metrics::Metrics;
 use server::replica::{self, Replica};
-use server::routes::{self, Answer as Success, App, Problem, Route};
+use server::routes::{self, Answer as Success, App, Problem, Route, Routes};
 use server::start::{self, NotStarted};
 use server::writer::Writer;
 use server::{follower, requests};
@@ -52,7 +51,7 @@ pub(crate) fn small_fleet() -> Value {
 pub(crate) struct Api {
     pub(crate) app: Arc<App>,
     pub(crate) routes: Vec<&'static Route>,
-    router: Router,
+    router: Routes,
 }
 
 /// What it answered.

@@ -42,6 +42,53 @@ async fn an_unknown_cluster_or_kind_is_404_and_never_an_empty_list() {
     }
 }
 
+/// A poll does not go through the router unless its path has escapes: nothing may depend on which way it went.
+#[tokio::test]
+async fn a_poll_is_answered_alike_with_and_without_the_router() {
+    let loaded = Api::crud().await;
+    loaded.call("DELETE", "/clusters/two", &[], None).await.expect(204);
+    let empty = Api::on(Mode::ReadOnly, Memory::new().open(), empty_replica());
+    let bearer = format!("Bearer {POLLER}");
+    let authorizations: [&[&str]; 5] =
+        [&[&bearer], &[], &["Bearer nobody-knows-it"], &["Digest x"], &[&bearer, &bearer]];
+    let mut statuses = std::collections::BTreeSet::new();
+    for api in [&loaded, &empty] {
+        for dns in ["one.example.com", "two.example.com", "nobody.example.com"] {
+            for kind in ["platform-components", "namespaces", "clusters", "nonsense"] {
+                for authorization in authorizations {
+                    for query in ["", "?utm=ignored&utm=twice"] {
+                        let ask = async |dns: &str| {
+                            let mut request = Request::builder()
+                                .uri(format!("/api/v2/flux/clusters/{dns}/{kind}{query}"))
+                                .header("accept-encoding", "gzip")
+                                .header("x-request-id", "the-same");
+                            for value in authorization {
+                                request = request.header("authorization", *value);
+                            }
+                            api.send(request.body(Body::empty()).expect("a request")).await
+                        };
+                        let (straight, routed) = (ask(dns).await, ask(&dns.replace('.', "%2E")).await);
+                        assert_eq!(
+                            (straight.status, straight.text(), &straight.headers),
+                            (routed.status, routed.text(), &routed.headers),
+                            "{dns} {kind} {authorization:?}"
+                        );
+                        statuses.insert(straight.status.as_u16());
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(Vec::from_iter(statuses), [200, 401, 404, 503]);
+    let counted = |status: u16| {
+        let text = loaded.app.metrics.text();
+        let label =
+            format!("method=\"GET\",route=\"/api/v2/flux/clusters/{{dns}}/{{kind}}\",status=\"{status}\"}} ");
+        text.lines().find_map(|line| line.split_once(&label)?.1.parse::<u32>().ok())
+    };
+    assert_eq!((counted(200), counted(404), counted(401)), (Some(16), Some(32), Some(192)));
+}
+
 #[tokio::test]
 async fn a_decommissioned_cluster_gets_an_empty_list_until_it_is_forgotten() {
     let api = Api::crud().await;
