@@ -6,7 +6,7 @@ use bench::{cluster_dns, cluster_id, component_id};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleet::{
     Answer, CommitId, Effects, Operation, Origin, Patch, Policy, Selector, State, Target, Timestamp,
-    Transaction, apply, render,
+    Transaction, apply, plan, render,
 };
 use serde_json::{Value, json};
 
@@ -20,16 +20,30 @@ fn transaction(operation: Operation) -> Transaction {
     Transaction { operations: vec![operation], derived: false, confirm: None, origin }
 }
 
+fn patch_of(kind: &str, id: &str, body: Value) -> Operation {
+    Operation::Patch { kind: kind.into(), target: Target::one(id), patch: Patch::Strategic(body) }
+}
+
 fn patch(kind: &str, id: &str, body: Value) -> Transaction {
-    transaction(Operation::Patch {
-        kind: kind.into(),
-        target: Target::one(id),
-        patch: Patch::Strategic(body),
-    })
+    transaction(patch_of(kind, id, body))
+}
+
+/// A catalog change that reaches every cluster: each has one of these five components.
+fn everywhere_in_the_catalog() -> Transaction {
+    let upgrade = |n: usize| patch_of("platform_components", &component_id(n), json!({"oci_tag": "v2.0.0"}));
+    let one = transaction(upgrade(3));
+    Transaction { operations: [3, 23, 43, 63, 83].map(upgrade).into(), ..one }
 }
 
 fn accepted(state: &State, transaction: &Transaction) -> fleet::Applied {
     apply(state, &Policy::default(), transaction).expect("the benchmark's transaction is a good one")
+}
+
+/// A plan, with all that is told of it.
+fn planned(state: &State, transaction: &Transaction) -> usize {
+    let plan =
+        plan(state, &Policy::default(), transaction).expect("the benchmark's transaction is a good one");
+    plan.documents().len() + plan.removals().len()
 }
 
 fn core(criterion: &mut Criterion) {
@@ -91,7 +105,20 @@ fn core(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::new("set a label by selector", clusters), |bencher| {
                 bencher.iter(|| accepted(&state, &labelled));
             });
+            for (name, transaction) in [("tag", &everywhere), ("label", &labelled)] {
+                let name = format!("plan a {name} by selector");
+                group.bench_function(BenchmarkId::new(name, clusters), |bencher| {
+                    bencher.iter(|| planned(&state, transaction));
+                });
+            }
         }
+        let everywhere = everywhere_in_the_catalog();
+        group.bench_function(
+            BenchmarkId::new("plan a catalog change that reaches all", clusters),
+            |bencher| {
+                bencher.iter(|| planned(&state, &everywhere));
+            },
+        );
         let applied = accepted(&state, &catalog_change);
         let commit = applied.commit.as_ref().expect("it changes something");
         group.bench_function(BenchmarkId::new("replay a catalog change", clusters), |bencher| {

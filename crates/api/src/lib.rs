@@ -19,8 +19,8 @@ pub use guard::{Allowance, Grant, Guard, GuardLimits, NeededAllowance, Spent};
 pub use kind::{CLUSTER, COMPONENT, EACH, KINDS, Kind};
 pub use list::Revisioned;
 pub use plan::{
-    Asks, Change, Effect, Effects, FieldChange, Plan, PlannedDocument, Removal, RemovalGroup, Removals,
-    Totals,
+    Asks, Change, Effect, Effects, EnvironmentTotals, FieldChange, Lacking, Plan, PlannedDocuments, Removal,
+    RemovalGroup, Removals, Totals,
 };
 pub use problem::{NO_SUCH_PATH, Problem, ProblemName, Violation};
 pub use revision::{Counts, DocumentChange, DocumentKey, DocumentVersion, Revision, RevisionDetail};

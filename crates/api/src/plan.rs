@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::{DECOMMISSIONED, EACH, NeededAllowance};
 
-/// The answer to a dry run.
+/// The answer to a dry run: one page of it. The lists `documents`, `effects.changes` and `removals.groups`, in this order, go on from page
+/// to page; everything else is the same on each.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// The revision that it was worked out on.
@@ -16,12 +17,17 @@ pub struct Plan {
     pub digest: String,
     /// How many documents it would change.
     pub changed: usize,
-    /// The first of these.
-    pub documents: Vec<PlannedDocument>,
+    /// These, each different change once.
+    pub documents: Vec<PlannedDocuments>,
+    /// How much of it happens in each environment, production first, then by name.
+    pub environments: Vec<EnvironmentTotals>,
     /// What the clusters would see.
     pub effects: Effects,
     /// What Flux would delete.
     pub removals: Removals,
+    /// Where a selector chose clusters that lack what was to be changed on them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacking: Vec<Lacking>,
     /// What to send as `X-Confirm`, if the guard would ask for it.
     pub confirm: Option<String>,
     /// What the guard would ask about.
@@ -36,6 +42,12 @@ pub struct Plan {
     /// What one should know about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What else is good to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What to send as `after`, with the same request, for the next page; absent from the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// What the guard asks somebody to confirm.
@@ -48,24 +60,83 @@ pub enum Asks {
     Clusters,
 }
 
-/// A document that a change would make, change or remove.
+impl Plan {
+    /// The kind and the id of each document that would change, and what would happen to it.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &str, Change)> {
+        let names = |group| {
+            let PlannedDocuments { kind, change, ids, .. }: &PlannedDocuments = group;
+            ids.iter().map(|id| (&**kind, &**id, *change))
+        };
+        self.documents.iter().flat_map(names)
+    }
+
+    /// Takes in the next page. A group that a page does not hold whole goes on as the first of its list on the next.
+    pub fn append(&mut self, page: Self) {
+        go_on(&mut self.documents, page.documents, |group| (&mut group.ids, group.count));
+        go_on(&mut self.effects.changes, page.effects.changes, |group| (&mut group.clusters, group.count));
+        go_on(&mut self.removals.groups, page.removals.groups, |group| (&mut group.clusters, group.count));
+        self.next = page.next;
+    }
+}
+
+fn go_on<T>(groups: &mut Vec<T>, page: Vec<T>, of: impl Fn(&mut T) -> (&mut Vec<String>, usize)) {
+    let mut page = page.into_iter();
+    if let Some((names, count)) = groups.last_mut().map(&of)
+        && names.len() < count
+        && let Some(mut rest) = page.next()
+    {
+        names.append(of(&mut rest).0);
+    }
+    groups.extend(page);
+}
+
+/// The same change of some documents of a kind.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct PlannedDocument {
-    /// Its kind; `decommissioned` for the record of a decommissioned cluster.
+pub struct PlannedDocuments {
+    /// Their kind; `decommissioned` for the records of decommissioned clusters.
     pub kind: String,
-    /// Its id.
-    pub id: String,
-    /// What would happen to it.
+    /// What would happen to them.
     pub change: Change,
-    /// Of one that changes, the fields that become different, as they are.
+    /// Field by field, if they become different. Where a group goes on from the page before, they are not repeated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldChange>,
+    /// What new ones say, without the id. Not repeated either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Value>,
-    /// Of one that changes, the fields that become different, as they would be; of a new one, all of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Value>,
-    /// Whether these two are missing because there is too much to tell.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub untold: bool,
+    pub document: Option<Value>,
+    /// How many there are.
+    pub count: usize,
+    /// Their ids: clusters of production first, then by id.
+    pub ids: Vec<String>,
+}
+
+/// How much happens in one environment: the one that a cluster has before the change, or gets if it is new.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EnvironmentTotals {
+    /// Its name.
+    pub environment: String,
+    /// How many clusters see a change.
+    pub clusters: usize,
+    /// How many inputs Flux deletes.
+    pub removals: usize,
+}
+
+/// Clusters that a selector chose and that lack what was to be changed on them. They stay as they are.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Lacking {
+    /// The index of the operation, 0 for a single write.
+    pub operation: usize,
+    /// What chose them.
+    pub selector: String,
+    /// The kind of what they lack.
+    pub kind: String,
+    /// What they lack.
+    pub id: String,
+    /// How many were chosen.
+    pub selected: usize,
+    /// How many of these lack it.
+    pub lacking: usize,
+    /// The first of them, production first.
+    pub clusters: Vec<String>,
 }
 
 /// What the clusters see of a change.
@@ -99,12 +170,12 @@ pub struct Effect {
     pub input: String,
     /// What happens to it.
     pub change: Change,
-    /// Field by field, if it becomes different.
+    /// Field by field, if it becomes different. Where a group goes on from the page before, they are not repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
     /// How many clusters see it.
     pub count: usize,
-    /// The first of these.
+    /// These: production first, then by id.
     pub clusters: Vec<String>,
 }
 
@@ -147,7 +218,8 @@ pub struct Removals {
     /// The first of the inputs, cluster by cluster.
     pub first: Vec<Removal>,
     /// The same on several clusters once, counted over all of them; those first that take data with them, then those on most clusters, and
-    /// those of decommissioned clusters last. At most 1,000 are listed; the counts above are of all of them.
+    /// those of decommissioned clusters last. A plan has all of them; a problem at most 1,000, with 100 clusters each. The counts above are
+    /// of all of them.
     pub groups: Vec<RemovalGroup>,
 }
 
@@ -179,7 +251,7 @@ pub struct RemovalGroup {
     pub guard: String,
     /// From how many clusters.
     pub count: usize,
-    /// The first of these.
+    /// These; in a plan production first, then by id.
     pub clusters: Vec<String>,
 }
 
@@ -200,6 +272,28 @@ mod tests {
     use serde_json::{from_value, json};
 
     use super::Plan;
+
+    fn page(documents: &serde_json::Value, next: Option<&str>) -> Plan {
+        from_value(json!({
+            "revision": 1, "digest": "d", "changed": 4, "documents": documents, "environments": [],
+            "effects": {"clusters": 0, "totals": {}, "changes": []},
+            "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": [], "groups": []},
+            "confirm": null, "next": next,
+        }))
+        .expect("a plan")
+    }
+
+    #[test]
+    fn pages_make_one_plan_and_a_group_that_goes_on_is_one_group() {
+        let group = |count: usize, ids: &[&str]| json!({"kind": "clusters", "change": "changed", "fields": [{"pointer": "/a"}], "count": count, "ids": ids});
+        let rest = json!({"kind": "clusters", "change": "changed", "count": 3, "ids": ["c"]});
+        let mut plan = page(&json!([group(3, &["a", "b"])]), Some("there"));
+        plan.append(page(&json!([rest, group(1, &["d"])]), None));
+        assert_eq!(plan, page(&json!([group(3, &["a", "b", "c"]), group(1, &["d"])]), None));
+        // One that is whole does not go on.
+        plan.append(page(&json!([group(1, &["e"])]), None));
+        assert_eq!(plan.documents.len(), 3);
+    }
 
     #[test]
     fn a_plan_that_does_not_say_what_it_changes_is_not_taken_for_one_that_changes_nothing() {

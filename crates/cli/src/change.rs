@@ -5,6 +5,8 @@
 //!
 //! What the guard asks about is answered by whoever has seen it, never by `--yes`: see [`crate::agree`].
 
+use std::collections::HashSet;
+
 use api::{BatchAnswer, Change as Happens, Operation, Plan, ProblemName};
 use clap::{Args, ValueEnum};
 use client::{Commitment, Error};
@@ -224,8 +226,8 @@ fn show(session: &Session, plan: &Plan, flags: &ChangeFlags) -> Result<(), Failu
             session.output.data(&format!("{told:#}"))
         }
         (true, Some(ChangeFormat::Name)) => {
-            let names = plan.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
-            tell_names(session, names, plan.changed)
+            let names: Vec<String> = plan.names().map(|(kind, id, _)| format!("{kind}/{id}")).collect();
+            tell_names(session, names.into_iter(), plan.changed)
         }
         (true, None) => session.output.data(&plan::text(plan)),
         (false, _) => {
@@ -289,13 +291,15 @@ fn tell_documents(
     part: Option<Part>,
 ) -> Result<(), Failure> {
     let kinds = session.kinds()?;
-    let happened = |kind: &str, id: &str, deleted: bool| {
-        let planned = plan.documents.iter().find(|document| document.kind == kind && document.id == id);
-        match planned.map(|document| document.change) {
-            _ if deleted => kinds.deletion(kind),
-            Some(Happens::Added) => "created",
-            _ => "changed",
-        }
+    let created: HashSet<(&str, &str)> = plan
+        .names()
+        .filter(|(_, _, change)| *change == Happens::Added)
+        .map(|(kind, id, _)| (kind, id))
+        .collect();
+    let happened = |kind: &str, id: &str, deleted: bool| match created.contains(&(kind, id)) {
+        _ if deleted => kinds.deletion(kind),
+        true => "created",
+        false => "changed",
     };
     match flags.output {
         Some(ChangeFormat::Json) => return tell_json(session, flags, part, &json!(answer)),

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use api::{Change, Effect, FieldChange, Plan, PlannedDocument, RemovalGroup};
+use api::{Change, Effect, EnvironmentTotals, FieldChange, Lacking, Plan, PlannedDocuments, RemovalGroup};
+use serde_json::Value;
 
-use crate::document::{Difference, differences};
 use crate::kinds::is_record;
-use crate::output::{BOLD, FAINT, GREEN, RED, YELLOW, styled};
-use crate::words::{count, difference, is_cut, names};
+use crate::output::{self, BOLD, FAINT, GREEN, RED, YELLOW, styled};
+use crate::words::{count, difference, is_cut, line, names};
 
 /// At most this many different changes of what clusters get are told.
 const CHANGES: usize = 40;
@@ -15,6 +15,8 @@ const CHANGES: usize = 40;
 const GROUPS: usize = 20;
 /// At most this many fields of each are told.
 const FIELDS: usize = 20;
+/// At most this many lines of a new document are told.
+const LINES: usize = 60;
 /// A plan that does nothing.
 const NOTHING: &str = "Nothing would change.";
 
@@ -37,15 +39,14 @@ pub(crate) fn text(plan: &Plan) -> String {
         return NOTHING.to_owned();
     }
     // The record of a decommission belongs to it.
-    let (records, documents): (Vec<&PlannedDocument>, Vec<&PlannedDocument>) = plan
-        .documents
-        .iter()
-        .partition(|document| is_record(&document.kind) && document.change == Change::Added);
-    let changed = plan.changed - records.len();
+    let (records, documents): (Vec<&PlannedDocuments>, Vec<&PlannedDocuments>) =
+        plan.documents.iter().partition(|group| is_record(&group.kind) && group.change == Change::Added);
+    let changed = plan.changed - records.iter().map(|group| group.count).sum::<usize>();
+    let environments = by_environment(&plan.environments, |totals| totals.clusters);
     let clusters = match plan.effects.clusters {
         0 => "no cluster sees a change".to_owned(),
-        1 => "1 cluster sees a change".to_owned(),
-        number => format!("{number} clusters see a change"),
+        1 => format!("1 cluster sees a change{environments}"),
+        number => format!("{number} clusters see a change{environments}"),
     };
     let head = format!(
         "Plan {} on revision {}: {} changed, {clusters}",
@@ -55,6 +56,9 @@ pub(crate) fn text(plan: &Plan) -> String {
     );
     let _ = writeln!(text, "{}", styled(BOLD, head));
     tell_documents(&mut text, &documents, changed);
+    for lacking in &plan.lacking {
+        let _ = writeln!(text, "  {}", styled(YELLOW, in_words(lacking)));
+    }
     if plan.effects.clusters > 0 {
         let totals = plan.effects.totals.iter().map(|(kind, totals)| {
             let parts = [(totals.added, "added"), (totals.changed, "changed"), (totals.removed, "removed")];
@@ -97,69 +101,86 @@ pub(crate) fn text(plan: &Plan) -> String {
     for warning in &plan.warnings {
         let _ = writeln!(text, "{} {warning}", styled(YELLOW, "warning:"));
     }
+    for note in &plan.notes {
+        let _ = writeln!(text, "{} {note}", styled(YELLOW, "note:"));
+    }
     text.trim_end().to_owned()
 }
 
-/// Documents to which the same happens.
-struct Alike<'a> {
-    kind: &'a str,
-    change: Change,
-    /// What becomes different; nothing if that was too much to tell.
-    fields: Option<Vec<Difference>>,
-    ids: Vec<String>,
-}
-
-/// The documents, those to which the same happens together, with each field.
-fn tell_documents(text: &mut String, documents: &[&PlannedDocument], changed: usize) {
-    let mut groups: Vec<Alike> = Vec::new();
-    for PlannedDocument { kind, id, change, before, after, untold } in documents {
-        let mut fields = differences(before.as_ref(), after.as_ref());
-        // A side that has none of the fields is no difference by itself.
-        fields.retain(|field| !matches!(&*field.place, "" | "/id"));
-        let fields = (!untold).then_some(fields);
-        let alike =
-            |group: &&mut Alike| group.kind == kind && group.change == *change && group.fields == fields;
-        match groups.iter_mut().find(alike) {
-            Some(group) => group.ids.push(id.clone()),
-            None => groups.push(Alike { kind, change: *change, fields, ids: vec![id.clone()] }),
+/// ` (prod 3, dev 12)`: how much of something there is in each environment that has any. Of one alone, which.
+fn by_environment(totals: &[EnvironmentTotals], number: impl Fn(&EnvironmentTotals) -> usize) -> String {
+    let told: Vec<&EnvironmentTotals> = totals.iter().filter(|totals| number(totals) > 0).collect();
+    match &*told {
+        [] => String::new(),
+        [only] => format!(" ({})", only.environment),
+        several => {
+            let each = several.iter().map(|totals| format!("{} {}", totals.environment, number(totals)));
+            format!(" ({})", each.collect::<Vec<_>>().join(", "))
         }
     }
+}
+
+/// Which of the clusters that a selector chose stay as they are.
+fn in_words(Lacking { selector, kind, id, selected, lacking, clusters, .. }: &Lacking) -> String {
+    let have = selected - lacking;
+    format!(
+        "{kind}/{id}: {have} of {selected} clusters that match `{selector}` have it; {lacking} do not: {}",
+        names(clusters, *lacking)
+    )
+}
+
+/// The documents, those to which the same happens together: what becomes different, or what a new one says.
+fn tell_documents(text: &mut String, groups: &[&PlannedDocuments], changed: usize) {
     let mut told = 0;
     let mut are_cut = false;
-    for Alike { kind, change, fields, ids } in groups.iter().take(GROUPS) {
-        told += ids.len();
+    for PlannedDocuments { kind, change, fields, document, count: number, ids } in
+        groups.iter().copied().take(GROUPS)
+    {
+        told += number;
         let (sign, style) = sign(*change);
-        let _ =
-            writeln!(text, "  {}", styled(style, format_args!("{sign} {kind}/{}", names(ids, ids.len()))));
-        let Some(fields) = fields else {
-            let what = "what changes in it is too much to tell here; plan fewer documents at once to see it";
-            let _ = writeln!(text, "      {}", styled(YELLOW, what));
-            continue;
-        };
-        for Difference { place, old, new } in fields.iter().take(FIELDS) {
+        let _ = writeln!(text, "  {}", styled(style, format_args!("{sign} {kind}/{}", names(ids, *number))));
+        let mut lines: Vec<String> = Vec::new();
+        for FieldChange { pointer, old, new } in fields.iter().take(FIELDS) {
             are_cut |= is_cut(old.as_ref(), new.as_ref());
-            let _ = writeln!(text, "      {}", difference(place, old.as_ref(), new.as_ref()));
+            lines.push(difference(pointer, old.as_ref(), new.as_ref()));
         }
-        if fields.len() > FIELDS {
-            let more = count(fields.len() - FIELDS, "field");
-            let _ = writeln!(
-                text,
-                "      {}",
-                styled(FAINT, format_args!("and {more} more; `--plan -o json` has them"))
-            );
+        let content = document.as_ref().map(content).unwrap_or_default();
+        for (line, is_cut) in content.iter().take(LINES).map(|text| line(text)) {
+            are_cut |= is_cut;
+            lines.push(line);
         }
+        for line in lines {
+            let _ = writeln!(text, "      {line}");
+        }
+        let more = match (fields.len().checked_sub(FIELDS + 1), content.len().checked_sub(LINES + 1)) {
+            (Some(more), _) => count(more + 1, "field"),
+            (_, Some(more)) => count(more + 1, "line"),
+            _ => continue,
+        };
+        let more = format!("and {more} more; `--plan -o json` has them");
+        let _ = writeln!(text, "      {}", styled(FAINT, more));
     }
     if are_cut {
         let what = "long values are told in part; `--plan -o json` has all of them";
         let _ = writeln!(text, "    {}", styled(FAINT, what));
     }
     if changed > told {
+        let more = count(changed - told, "document");
         let _ = writeln!(
             text,
             "    {}",
-            styled(FAINT, format_args!("and {} more; `--plan -o json` has more of them", changed - told))
+            styled(FAINT, format_args!("and {more} more; `--plan -o json` has them"))
         );
     }
+}
+
+/// What a new document says, as one would write it.
+fn content(document: &Value) -> Vec<String> {
+    if document.as_object().is_some_and(serde_json::Map::is_empty) {
+        return Vec::new();
+    }
+    let text = output::yaml(document).unwrap_or_else(|_| document.to_string());
+    text.lines().map(ToOwned::to_owned).collect()
 }
 
 fn sign(change: Change) -> (char, anstyle::Style) {
@@ -196,7 +217,9 @@ fn tell_removals(text: &mut String, plan: &Plan) {
         return;
     }
     let (inputs, clusters) = (count(removals.inputs, "input"), count(removals.clusters, "cluster"));
-    let _ = writeln!(text, "{}", styled(RED, format_args!("Flux will delete {inputs} on {clusters}")));
+    let environments = by_environment(&plan.environments, |totals| totals.removals);
+    let line = format!("Flux will delete {inputs} on {clusters}{environments}");
+    let _ = writeln!(text, "{}", styled(RED, line));
     // What takes data with it is told whatever else goes.
     let (grave, others): (Vec<&RemovalGroup>, Vec<&RemovalGroup>) =
         removals.groups.iter().partition(|group| group.takes_data() && !group.is_decommission());
@@ -211,10 +234,7 @@ fn tell_removals(text: &mut String, plan: &Plan) {
         let _ = writeln!(
             text,
             "{}",
-            styled(
-                RED,
-                format_args!("    and {} more; `--plan -o json` has more of them", removals.inputs - told)
-            )
+            styled(RED, format_args!("    and {} more; `--plan -o json` has them", removals.inputs - told))
         );
     }
 }
@@ -230,7 +250,11 @@ mod tests {
     fn plan(fill: impl FnOnce(&mut Value)) -> Plan {
         let mut plan = json!({
             "revision": 17, "digest": "0123456789abcdef", "changed": 2,
-            "documents": [{"kind": "clusters", "id": "east", "change": "changed", "before": {"id": "east", "labels": {"a": "1"}, "protected": true}, "after": {"id": "east", "labels": {"a": "2"}}}, {"kind": "namespaces", "id": "a", "change": "added", "after": {"id": "a", "labels": {"team": "a"}}}],
+            "documents": [
+                {"kind": "clusters", "change": "changed", "count": 1, "ids": ["east"], "fields": [{"pointer": "/labels/a", "old": "1", "new": "2"}, {"pointer": "/protected", "old": true}]},
+                {"kind": "namespaces", "change": "added", "count": 1, "ids": ["a"], "document": {"labels": {"team": "a"}}},
+            ],
+            "environments": [{"environment": "prod", "clusters": 1, "removals": 0}, {"environment": "dev", "clusters": 1, "removals": 1}],
             "effects": {"clusters": 2, "totals": {"platform_components": {"added": 0, "changed": 2, "removed": 1}}, "changes": [
                 {"kind": "platform_components", "input": "podinfo", "change": "changed", "count": 2, "clusters": ["east", "west"],
                  "fields": [{"pointer": "/source/oci_tag", "old": "6.7.1", "new": "6.9.0"}, {"pointer": "/patches/a", "new": "two\nlines"}]},
@@ -252,21 +276,22 @@ mod tests {
     #[test]
     fn a_plan_tells_documents_then_effects_then_what_is_deleted() {
         let expected = "\
-Plan DIGEST on revision 17: 2 documents changed, 2 clusters see a change
+Plan DIGEST on revision 17: 2 documents changed, 2 clusters see a change (prod 1, dev 1)
   ~ clusters/east
       /labels/a  1 → 2
       /protected  true → (none)
   + namespaces/a
-      /labels/team  (none) → a
+      labels:
+        team: a
 What the clusters get: platform_components 2 changed, 1 removed
   ~ platform_components/podinfo on 2 clusters: east, west
       /source/oci_tag  6.7.1 → 6.9.0
       /patches/a  (none) → \"two\\nlines\"
-Flux will delete 1 input on 1 cluster
+Flux will delete 1 input on 1 cluster (dev)
   - platform_components/agent on 1 cluster: east (removed)";
         assert_eq!(plain(&plan(|_| {})), expected);
         for line in [
-            "Flux will delete 1 input on 1 cluster",
+            "Flux will delete 1 input on 1 cluster (dev)",
             "  - platform_components/agent on 1 cluster: east (removed)",
         ] {
             assert!(text(&plan(|_| {})).contains(&styled(RED, line)), "what is deleted is red: {line}");
@@ -295,7 +320,7 @@ Flux will delete 1 input on 1 cluster
         let text = plain(&plan);
         assert!(
             text.ends_with(
-                "- platform_components/agent on 5000 clusters: east and 4999 more (removed)\n    and 4 more; `--plan -o json` has more of them"
+                "- platform_components/agent on 5000 clusters: east and 4999 more (removed)\n    and 4 more; `--plan -o json` has them"
             ),
             "{text}"
         );
@@ -311,7 +336,7 @@ Flux will delete 1 input on 1 cluster
         });
         let text = plain(&plan);
         assert!(
-            text.ends_with("- platform_components/agent on 1 cluster: east (removed)\n    and 1 more; `--plan -o json` has more of them"),
+            text.ends_with("- platform_components/agent on 1 cluster: east (removed)\n    and 1 more; `--plan -o json` has them"),
             "{text}"
         );
     }
@@ -332,32 +357,56 @@ Flux will delete 1 input on 1 cluster
         let text = plain(&plan);
         assert!(text.contains("  - namespaces/payments on 2 clusters: a, b (removed)"), "{text}");
         assert!(!text.contains("of-a-decommissioned-one"), "{text}");
-        assert!(text.ends_with("    and 42 more; `--plan -o json` has more of them"), "{text}");
-    }
-
-    /// They were compared after they were cut, and told as one.
-    #[test]
-    fn documents_whose_long_values_differ_at_the_end_are_not_the_same() {
-        let plan = plan(|plan| {
-            let new = |id: &str, end: &str| json!({"kind": "namespaces", "id": id, "change": "added", "after": {"id": id, "annotations": {"n": "x".repeat(120) + end}}});
-            plan["documents"] = json!([new("one", "1"), new("two", "2")]);
-        });
-        let text = plain(&plan);
-        assert!(text.contains("  + namespaces/one\n") && text.contains("  + namespaces/two\n"), "{text}");
-        assert!(text.contains("long values are told in part"), "{text}");
+        assert!(text.ends_with("    and 42 more; `--plan -o json` has them"), "{text}");
     }
 
     #[test]
-    fn a_document_whose_changes_are_not_told_says_so() {
+    fn a_change_of_hundreds_of_clusters_is_one_group_and_production_is_named_first() {
         let plan = plan(|plan| {
-            plan["documents"][0] =
-                json!({"kind": "clusters", "id": "east", "change": "changed", "untold": true});
+            let ids: Vec<String> =
+                ["prod-1".to_owned()].into_iter().chain((0..724).map(|n| format!("dev-{n}"))).collect();
+            plan["changed"] = 725.into();
+            plan["documents"] = json!([{"kind": "clusters", "change": "changed", "count": 725, "ids": ids, "fields": [{"pointer": "/labels/wave", "new": "2"}]}]);
         });
         let text = plain(&plan);
         assert!(
-            text.contains("  ~ clusters/east\n      what changes in it is too much to tell here"),
+            text.contains("  ~ clusters/prod-1, dev-0, dev-1, dev-2, dev-3, dev-4, dev-5, dev-6 and 717 more\n      /labels/wave  (none) → 2\nWhat the"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn clusters_that_lack_what_a_selector_was_to_change_are_told() {
+        let plan = plan(|plan| {
+            plan["lacking"] = json!([{"operation": 0, "selector": "tier=1", "kind": "platform_components", "id": "podinfo", "selected": 212, "lacking": 44, "clusters": ["prod-9"]}]);
+        });
+        let text = plain(&plan);
+        assert!(
+            text.contains("\n  platform_components/podinfo: 168 of 212 clusters that match `tier=1` have it; 44 do not: prod-9 and 43 more\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_long_new_document_is_told_in_part_and_says_so() {
+        let plan = plan(|plan| {
+            let fields: serde_json::Map<String, Value> = (0..65)
+                .map(|n| (format!("f{n:02}"), json!("x".repeat(if n == 0 { 120 } else { 1 }))))
+                .collect();
+            plan["documents"][1]["document"] = fields.into();
+        });
+        let text = plain(&plan);
+        assert!(text.contains("  + namespaces/a\n      f00: >-\n        xxx"), "{text}");
+        assert!(text.contains("      f58: x\n      and 6 lines more; `--plan -o json` has them\n    long values are told in part"), "{text}");
+    }
+
+    #[test]
+    fn what_flux_may_prune_and_what_changes_nothing_is_said_in_words() {
+        let plan = plan(|plan| {
+            plan["warnings"] = json!(["the path of `a` changes"]);
+            plan["notes"] = json!(["no object changes"]);
+        });
+        assert!(plain(&plan).ends_with("\nwarning: the path of `a` changes\nnote: no object changes"));
     }
 
     #[test]

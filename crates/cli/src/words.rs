@@ -63,6 +63,12 @@ fn short(text: &str, from: usize) -> String {
     format!("{before}{part}{after} ({length} characters)")
 }
 
+/// A line of a document, and whether it is told in part only.
+pub(crate) fn line(text: &str) -> (String, bool) {
+    let text = visible(text);
+    (short(&text, 0), text.chars().count() > VALUE)
+}
+
 /// The first names of a list, and how many more there are.
 pub(crate) fn names(names: &[String], total: usize) -> String {
     let told = &names[..names.len().min(NAMES)];

@@ -1,12 +1,15 @@
 //! Changes. Every one of them is a batch: what is tried is what is done.
 
-use api::{Allowance, BatchAnswer, Grant, Operation, Plan};
+use api::{Allowance, BatchAnswer, Grant, Operation, Plan, ProblemName};
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::json;
 
 use crate::reads::path;
 use crate::{Answer, Client, Error, answered};
+
+/// How often the pages of a plan are asked for anew that the fleet moves away from under them.
+const PLAN_ATTEMPTS: usize = 5;
 
 /// What a change is made under.
 #[derive(Clone, Debug)]
@@ -29,9 +32,26 @@ pub struct Committed {
 }
 
 impl Client {
-    /// What these operations would do. Nothing is changed.
+    /// What these operations would do, all pages of it. Nothing is changed.
     pub fn plan(&self, operations: &[Operation]) -> Result<Plan, Error> {
-        self.batch("/batch?dry_run=true", operations, &[])?.json()
+        let mut attempts = PLAN_ATTEMPTS;
+        loop {
+            attempts -= 1;
+            match self.pages_of_plan(operations) {
+                // The fleet has changed in between: the pages before are of another plan.
+                Err(error) if attempts > 0 && has_moved(&error) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn pages_of_plan(&self, operations: &[Operation]) -> Result<Plan, Error> {
+        let mut plan: Plan = self.batch("/batch?dry_run=true", operations, &[])?.json()?;
+        while let Some(next) = plan.next.take() {
+            let page = self.batch(&format!("/batch?dry_run=true&after={next}"), operations, &[])?;
+            plan.append(page.json()?);
+        }
+        Ok(plan)
     }
 
     /// Does these operations, all or none.
@@ -74,6 +94,11 @@ impl Client {
         let body = json!({ "operations": operations }).to_string();
         answered(request.header(CONTENT_TYPE, "application/json").body(body).send(), url)
     }
+}
+
+/// Whether the next page of a plan is of another one. (A document at another revision than an operation expects is 412.)
+fn has_moved(error: &Error) -> bool {
+    error.is(ProblemName::Stale) && error.problem().is_some_and(|problem| problem.status == 409)
 }
 
 /// The text of `299 - "text"`.

@@ -1,32 +1,21 @@
 //! What a change does to which clusters: for each cluster whose answers change, which inputs are added, changed (field by field) or
 //! removed. Identical changes are one effect with many clusters.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use serde_json::Value;
 
+use crate::difference::{FieldChange, differences};
 use crate::document::Cluster;
 use crate::hash::{self, Hash};
 use crate::ids::{Id, KindName};
 use crate::key::{DocumentKey, Key};
 use crate::kind::{Kind, Shape};
-use crate::pointer::Pointer;
 use crate::render;
 use crate::space::Space;
 use crate::state::State;
-
-/// One field of an input that is different.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FieldChange {
-    /// Which field of the input.
-    pub pointer: Pointer,
-    /// What it was, as JSON; none if it was not there.
-    pub old: Option<String>,
-    /// What it is, as JSON; none if it is not there.
-    pub new: Option<String>,
-}
 
 /// What happens to an input.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -48,7 +37,7 @@ pub struct Effect {
     pub input: Id,
     /// What happens to it.
     pub change: InputChange,
-    /// Where, sorted.
+    /// Where: production first, then by id.
     pub clusters: Vec<Id>,
 }
 
@@ -72,6 +61,8 @@ pub struct Effects {
     pub effects: Vec<Effect>,
     /// On how many clusters something happens.
     pub clusters: usize,
+    /// On how many of each environment: the one that a cluster has before the change, or gets if it is new.
+    pub environments: BTreeMap<Id, usize>,
 }
 
 impl Effects {
@@ -83,6 +74,7 @@ impl Effects {
             groups: Vec::new(),
             by_change: FxHashMap::default(),
             alike: FxHashMap::default(),
+            reached: BTreeMap::new(),
         };
         let mut clusters = BTreeSet::new();
         let mut catalog: BTreeMap<DocumentKey, Arc<Kind>> = BTreeMap::new();
@@ -119,8 +111,12 @@ impl Effects {
         }
         if !catalog.is_empty() {
             for cluster in after.clusters().filter(|cluster| !clusters.contains(&cluster.doc.id)) {
+                let mut sees = false;
                 for (key, kind) in &catalog {
-                    collected.changed_definition(&cluster.doc, kind, &key.id);
+                    sees |= collected.changed_definition(&cluster.doc, kind, &key.id);
+                }
+                if sees {
+                    collected.reach(&cluster.doc);
                 }
             }
         }
@@ -129,35 +125,34 @@ impl Effects {
 
     /// What happens on one cluster.
     pub fn on<'a>(&'a self, cluster: &'a str) -> impl Iterator<Item = &'a Effect> {
-        self.effects
-            .iter()
-            .filter(move |effect| effect.clusters.binary_search_by(|id| id.as_str().cmp(cluster)).is_ok())
+        self.effects.iter().filter(move |effect| effect.clusters.iter().any(|id| id.as_str() == cluster))
     }
 
     /// A digest of every effect on every cluster.
     pub(crate) fn digest(&self) -> Hash {
-        let mut parts: Vec<Vec<u8>> = Vec::new();
-        let count = |n: usize| Vec::from(n.to_be_bytes());
+        let mut parts: Vec<Cow<'_, [u8]>> = Vec::new();
+        let count = |n: usize| Cow::from(Vec::from(n.to_be_bytes()));
+        let bytes = |text| Cow::from(str::as_bytes(text));
         for effect in &self.effects {
-            parts.push(effect.kind.as_str().into());
-            parts.push(effect.input.as_str().into());
+            parts.push(bytes(effect.kind.as_str()));
+            parts.push(bytes(effect.input.as_str()));
             match &effect.change {
-                InputChange::Added => parts.push(b"added".into()),
-                InputChange::Removed => parts.push(b"removed".into()),
+                InputChange::Added => parts.push(bytes("added")),
+                InputChange::Removed => parts.push(bytes("removed")),
                 InputChange::Changed(fields) => {
                     parts.push(count(fields.len()));
                     for field in fields {
-                        parts.push(field.pointer.as_str().into());
+                        parts.push(bytes(field.pointer.as_str()));
                         // No value is the empty text.
-                        parts.push(field.old.as_deref().unwrap_or_default().into());
-                        parts.push(field.new.as_deref().unwrap_or_default().into());
+                        parts.push(bytes(field.old.as_deref().unwrap_or_default()));
+                        parts.push(bytes(field.new.as_deref().unwrap_or_default()));
                     }
                 }
             }
             parts.push(count(effect.clusters.len()));
-            parts.extend(effect.clusters.iter().map(|cluster| cluster.as_str().into()));
+            parts.extend(effect.clusters.iter().map(|cluster| bytes(cluster.as_str())));
         }
-        hash::tagged("effects", &parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        hash::tagged("effects", &parts.iter().map(|part| &**part).collect::<Vec<_>>())
     }
 
     /// Whether nothing happens.
@@ -169,14 +164,27 @@ impl Effects {
 struct Collected<'a> {
     before: &'a State,
     after: &'a State,
-    groups: Vec<Effect>,
+    groups: Vec<Group>,
     by_change: FxHashMap<(KindName, Id, InputChange), usize>,
     /// The group of a catalog change on clusters that have nothing of their own in the input; none if it changes nothing.
     alike: FxHashMap<(KindName, Id), Option<usize>>,
+    /// How many clusters of each environment see something.
+    reached: BTreeMap<Id, usize>,
+}
+
+/// An effect in the making.
+struct Group {
+    kind: KindName,
+    input: Id,
+    change: InputChange,
+    /// Where; with each whether it sorts after production.
+    clusters: Vec<(bool, Id)>,
 }
 
 impl Collected<'_> {
     fn changed_cluster(&mut self, old: Option<&Cluster>, new: Option<&Cluster>) {
+        let Some(place) = old.or(new) else { return };
+        let mut sees = false;
         let kinds = self.after.kinds().clone();
         for kind in kinds.referable() {
             let name = kind.name().as_str();
@@ -195,13 +203,26 @@ impl Collected<'_> {
                 }
                 let was = old.and_then(|cluster| render::input(self.before, cluster, kind, id));
                 let is = new.and_then(|cluster| render::input(self.after, cluster, kind, id));
-                if let (Some(change), Some(cluster)) =
-                    (difference(was.as_deref(), is.as_deref()), new.or(old))
-                {
+                if let Some(change) = difference(was.as_deref(), is.as_deref()) {
                     let group = self.group(kind, id, change);
-                    self.groups[group].clusters.push(cluster.id.clone());
+                    self.put(group, place);
+                    sees = true;
                 }
             }
+        }
+        if sees {
+            self.reach(place);
+        }
+    }
+
+    fn put(&mut self, group: usize, cluster: &Cluster) {
+        self.groups[group].clusters.push((!cluster.is_production(), cluster.id.clone()));
+    }
+
+    fn reach(&mut self, cluster: &Cluster) {
+        match self.reached.get_mut(&cluster.environment) {
+            Some(clusters) => *clusters += 1,
+            None => drop(self.reached.insert(cluster.environment.clone(), 1)),
         }
     }
 
@@ -223,11 +244,12 @@ impl Collected<'_> {
             && definitions.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
-    fn changed_definition(&mut self, cluster: &Cluster, kind: &Kind, id: &Id) {
+    /// Whether the cluster sees anything of it.
+    fn changed_definition(&mut self, cluster: &Cluster, kind: &Kind, id: &Id) -> bool {
         let name = kind.name().as_str();
         let has_own_part = match kind.shape() {
             Shape::Component => match cluster.component(id.as_str()) {
-                None => return,
+                None => return false,
                 Some(reference) => {
                     // Patches are in the input as they were, unless the delivery decides otherwise about their values.
                     let delivery =
@@ -238,7 +260,7 @@ impl Collected<'_> {
                 }
             },
             Shape::Cluster | Shape::Definition => match cluster.reference(name, id.as_str()) {
-                None => return,
+                None => return false,
                 Some(reference) => reference.overrides.is_some(),
             },
         };
@@ -257,39 +279,39 @@ impl Collected<'_> {
             }
         };
         if let Some(group) = group {
-            self.groups[group].clusters.push(cluster.id.clone());
+            self.put(group, cluster);
         }
+        group.is_some()
     }
 
     fn group(&mut self, kind: &Kind, id: &Id, change: InputChange) -> usize {
         let next = self.groups.len();
         let group = *self.by_change.entry((kind.name().clone(), id.clone(), change.clone())).or_insert(next);
         if group == next {
-            self.groups.push(Effect {
-                kind: kind.name().clone(),
-                input: id.clone(),
-                change,
-                clusters: Vec::new(),
-            });
+            let (kind, input) = (kind.name().clone(), id.clone());
+            self.groups.push(Group { kind, input, change, clusters: Vec::new() });
         }
         group
     }
 
-    fn finish(mut self) -> Effects {
+    fn finish(self) -> Effects {
         let mut totals: BTreeMap<KindName, Totals> = BTreeMap::new();
-        let mut clusters = BTreeSet::new();
-        for effect in &mut self.groups {
-            effect.clusters.sort_unstable();
-            clusters.extend(effect.clusters.iter().cloned());
-            let totals = totals.entry(effect.kind.clone()).or_default();
-            match effect.change {
-                InputChange::Added => totals.added += effect.clusters.len(),
-                InputChange::Removed => totals.removed += effect.clusters.len(),
-                InputChange::Changed(_) => totals.changed += effect.clusters.len(),
+        let mut effects = Vec::with_capacity(self.groups.len());
+        for Group { kind, input, change, mut clusters } in self.groups {
+            // Mostly sorted by id already: a sort that finds runs is the quicker one.
+            clusters.sort();
+            let totals = totals.entry(kind.clone()).or_default();
+            match change {
+                InputChange::Added => totals.added += clusters.len(),
+                InputChange::Removed => totals.removed += clusters.len(),
+                InputChange::Changed(_) => totals.changed += clusters.len(),
             }
+            let clusters = clusters.into_iter().map(|(_, id)| id).collect();
+            effects.push(Effect { kind, input, change, clusters });
         }
-        self.groups.sort_by(|a, b| (&a.kind, &a.input, &a.change).cmp(&(&b.kind, &b.input, &b.change)));
-        Effects { totals, effects: self.groups, clusters: clusters.len() }
+        effects.sort_by(|a, b| (&a.kind, &a.input, &a.change).cmp(&(&b.kind, &b.input, &b.change)));
+        let clusters = self.reached.values().sum();
+        Effects { totals, effects, clusters, environments: self.reached }
     }
 }
 
@@ -300,35 +322,10 @@ fn difference(was: Option<&str>, is: Option<&str>) -> Option<InputChange> {
         (Some(_), None) => Some(InputChange::Removed),
         (Some(was), Some(is)) if was == is => None,
         (Some(was), Some(is)) => {
-            let parse = |text| {
-                let mut input = serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
-                // It follows from the other fields, and is another one on every cluster.
-                input.as_object_mut().and_then(|input| input.remove("hash"));
-                input
-            };
-            let mut fields = Vec::new();
-            compare(&mut Pointer::root(), Some(&parse(was)), Some(&parse(is)), &mut fields);
+            let mut fields = differences(was, is);
+            // It follows from the other fields, and is another one on every cluster.
+            fields.retain(|field| field.pointer.as_str() != "/hash");
             Some(InputChange::Changed(fields))
-        }
-    }
-}
-
-pub(crate) fn compare(
-    at: &mut Pointer,
-    old: Option<&Value>,
-    new: Option<&Value>,
-    fields: &mut Vec<FieldChange>,
-) {
-    match (old, new) {
-        (Some(Value::Object(old)), Some(Value::Object(new))) => {
-            for name in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
-                at.with(name, |at| compare(at, old.get(name), new.get(name), fields));
-            }
-        }
-        (old, new) if old == new => {}
-        (old, new) => {
-            let text = |value: Option<&Value>| value.map(Value::to_string);
-            fields.push(FieldChange { pointer: at.clone(), old: text(old), new: text(new) });
         }
     }
 }

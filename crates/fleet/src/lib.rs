@@ -14,6 +14,7 @@
 mod apply;
 mod canonical;
 mod commit;
+mod difference;
 mod document;
 mod effects;
 mod finding;
@@ -41,14 +42,15 @@ mod state;
 mod transaction;
 mod values;
 
-pub use apply::{Applied, MAX_CHANGED_BYTES, MAX_CHANGES, MAX_CLUSTER, MAX_DOCUMENT, apply};
+pub use apply::{Applied, Lacking, MAX_CHANGED_BYTES, MAX_CHANGES, MAX_CLUSTER, MAX_DOCUMENT, apply};
 pub use canonical::Canonical;
 pub use commit::{Change, ChangesDigest, Commit, Diverged, Epoch, Header, Idempotency, NeedsNewer, Origin};
+pub use difference::FieldChange;
 pub use document::{
     Cluster, Component, ComponentOverrides, Definition, Delivery, Fields, Labels, Reference, References,
     Stored, Tombstone,
 };
-pub use effects::{Effect, Effects, FieldChange, InputChange, Totals};
+pub use effects::{Effect, Effects, InputChange, Totals};
 pub use fragment::Size;
 pub use guard::{
     Cause, ConfirmDigest, GUARD_WINDOW, Passed, Policy, Questions, Removal, RemovalGroup, Removals, Spent,
@@ -62,7 +64,9 @@ pub use kind::{BadKind, GuardClass, Kind, Kinds, ParameterType, QueryParameter, 
 pub use list::{Listing, Page};
 pub use load::{Catalog, Loader, ReadRows, Row, RowReader};
 pub use patch::Patch;
-pub use plan::{DocumentChange, Plan, PlanDigest, plan};
+pub use plan::{
+    DocumentChange, DocumentGroup, EnvironmentTotals, Plan, PlanDigest, UNUSED_BY_TEMPLATES, plan,
+};
 pub use pointer::Pointer;
 pub use rejection::{Confirmation, NeedsAllowance, Reason, Rejection, Violation};
 pub use render::{

@@ -10,6 +10,7 @@ pub mod identity;
 pub mod json;
 pub mod metrics;
 pub mod paging;
+mod plan_page;
 pub mod problem;
 pub mod query;
 pub mod replica;

@@ -52,6 +52,15 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, ProblemName::Missing, detail)
     }
 
+    /// The next page of a plan that is another one by now.
+    pub fn plan_moved() -> Self {
+        Self::new(
+            StatusCode::CONFLICT,
+            ProblemName::Stale,
+            "this is another plan by now than the one that the pages before were of; ask again without `after`",
+        )
+    }
+
     /// The service cannot answer now.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, ProblemName::Unavailable, detail)

@@ -36,9 +36,9 @@ impl Compared {
         stored.is_some_and(|stored| normalised(&stored.document) == normalised(&self.found.document))
     }
 
-    /// Whether it is this document.
-    pub(super) fn is(&self, kind: &str, id: &str) -> bool {
-        self.found.kind == kind && self.found.id == id
+    /// Its kind and its id.
+    pub(super) fn name(&self) -> (&str, &str) {
+        (&self.found.kind, &self.found.id)
     }
 
     /// What makes the service have what the file says.

@@ -1,5 +1,7 @@
 //! `diff`: files beside what the service has.
 
+use std::collections::HashSet;
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -51,13 +53,11 @@ fn different<'a>(session: &Session, compared: &'a [Compared]) -> Result<Vec<&'a 
     // The service compares only what one transaction takes.
     let [all] = &*parts else { return Ok(different) };
     match session.client.plan(&parts::change(all).operations) {
-        Ok(plan) if plan.changed <= plan.documents.len() => Ok(different
-            .into_iter()
-            .filter(|one| plan.documents.iter().any(|document| one.is(&document.kind, &document.id)))
-            .collect()),
-        // There are too many to name. They differ, as far as we can tell.
-        Ok(_) => Ok(different),
-        // So they do if some of them are not acceptable.
+        Ok(plan) => {
+            let changed: HashSet<(&str, &str)> = plan.names().map(|(kind, id, _)| (kind, id)).collect();
+            Ok(different.into_iter().filter(|one| changed.contains(&one.name())).collect())
+        }
+        // Some of them are not acceptable: they differ, as far as we can tell.
         Err(error)
             if error.problem().is_some_and(|problem| matches!(problem.status, 409 | 412 | 413 | 422)) =>
         {

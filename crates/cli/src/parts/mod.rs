@@ -163,12 +163,12 @@ fn show(
             part.put_into(&mut told);
             output.data(&format!("{told:#}"))
         }
-        (Some(ChangeFormat::Name), Tried::Planned(plan)) if plan.changed == plan.documents.len() => {
-            let names = plan.documents.iter().map(|document| format!("{}/{}", document.kind, document.id));
+        (Some(ChangeFormat::Name), Tried::Planned(plan)) => {
+            let names = plan.names().map(|(kind, id, _)| format!("{kind}/{id}"));
             output.data(&names.collect::<Vec<_>>().join("\n"))
         }
-        // The service names none of them, or not all.
-        (Some(ChangeFormat::Name), _) => {
+        // The service names none of them.
+        (Some(ChangeFormat::Name), Tried::Waits(_)) => {
             let names = pieces.iter().map(|piece| format!("{}/{}", piece.name.0, piece.name.1));
             output.data(&names.collect::<Vec<_>>().join("\n"))
         }

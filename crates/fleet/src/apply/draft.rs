@@ -11,7 +11,7 @@ use super::poison::find_poison;
 use super::size::{fit, too_much};
 use super::tombstones::{self, ClusterAfter};
 use super::work::{self, Work};
-use super::{MAX_CHANGES, MAX_CLUSTER, MAX_DOCUMENT, check};
+use super::{Lacking, MAX_CHANGES, MAX_CLUSTER, MAX_DOCUMENT, check};
 use crate::canonical::Canonical;
 use crate::commit::{Change, Origin};
 use crate::document::{Cluster, Interner, Kept};
@@ -34,6 +34,7 @@ pub(super) struct Draft<'a> {
     pub(super) kinds: Arc<Kinds>,
     pub(super) named: Named,
     pub(super) violations: Violations,
+    pub(super) lacking: Vec<Lacking>,
     pub(super) warnings: Sample<String>,
     pub(super) work: Work,
     names: Interner<'a>,
@@ -77,6 +78,7 @@ pub(super) struct Outcome {
     pub(super) next: State,
     pub(super) changes: Vec<Change>,
     pub(super) named: Named,
+    pub(super) lacking: Vec<Lacking>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -89,6 +91,7 @@ impl<'a> Draft<'a> {
             kinds: before.kinds().clone(),
             named: Named::default(),
             violations: Violations::default(),
+            lacking: Vec::new(),
             warnings: Sample::default(),
             work: Work::default(),
             names: Interner::new(Some(before)),
@@ -182,11 +185,14 @@ impl<'a> Draft<'a> {
         selects: impl Fn(&Cluster) -> bool,
     ) -> Vec<DocumentKey> {
         self.work.walk(self.before.cluster_count() + self.documents.len(), comparisons);
-        let untouched = self.before.clusters().map(|stored| &stored.doc).filter(|cluster| selects(cluster));
         let clusters = KindName::from(CLUSTERS);
         let key = |cluster: &Cluster| DocumentKey { kind: clusters.clone(), id: cluster.id.clone() };
-        let mut keys: Vec<DocumentKey> =
-            untouched.map(key).filter(|key| !self.documents.contains_key(key)).collect();
+        // Each cluster is looked at once, as the transaction has it.
+        let is_touched =
+            |cluster: &Cluster| !self.documents.is_empty() && self.documents.contains_key(&key(cluster));
+        let untouched =
+            self.before.clusters().map(|stored| &stored.doc).filter(|cluster| !is_touched(cluster));
+        let mut keys: Vec<DocumentKey> = untouched.filter(|cluster| selects(cluster)).map(key).collect();
         for slot in self.documents.values() {
             if let After::Read { entry: Entry::Cluster(cluster), .. } = &slot.after
                 && selects(cluster)
@@ -413,7 +419,7 @@ impl<'a> Draft<'a> {
             if more > 0 {
                 warnings.push(format!("and {more} more warnings like these"));
             }
-            Ok(Outcome { next, changes, named: self.named, warnings })
+            Ok(Outcome { next, changes, named: self.named, lacking: self.lacking, warnings })
         } else {
             Err(Rejection::Refused(self.violations.finish()))
         }

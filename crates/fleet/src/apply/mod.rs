@@ -16,7 +16,9 @@ use crate::commit::{Change, ChangesDigest, Commit, Header, Origin};
 use crate::effects::Effects;
 use crate::guard::{Case, ConfirmDigest, Named, Policy, Questions, Removals, Tally};
 use crate::hash::{Hash, Position};
+use crate::ids::{Id, KindName};
 use crate::rejection::{Confirmation, NeedsAllowance, Rejection};
+use crate::sample::Sample;
 use crate::space::SystemEntry;
 use crate::state::State;
 use crate::transaction::Transaction;
@@ -42,8 +44,24 @@ pub struct Applied {
     pub commit: Option<Commit>,
     /// What Flux will delete because of it.
     pub removals: Removals,
+    /// Where selectors chose clusters that lack what was to be changed on them.
+    pub lacking: Vec<Lacking>,
     /// What whoever asked should know.
     pub warnings: Vec<String>,
+}
+
+/// An operation on references that a selector aimed at clusters of which some do not have the reference. They stay as they are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lacking {
+    /// The index of the operation.
+    pub operation: usize,
+    pub selector: String,
+    pub kind: KindName,
+    pub id: Id,
+    /// How many clusters the selector chose.
+    pub selected: usize,
+    /// Those of them that lack it, production first.
+    pub clusters: Sample<Id>,
 }
 
 impl Applied {
@@ -90,7 +108,7 @@ pub(crate) fn decide(
         draft.within_bounds(n, transaction.operations.len())?;
     }
     let revision = state.head().revision.next();
-    let Outcome { next, mut changes, mut named, warnings } = draft.finish(revision)?;
+    let Outcome { next, mut changes, mut named, lacking, warnings } = draft.finish(revision)?;
     if transaction.derived {
         named = Named::default();
     }
@@ -109,7 +127,7 @@ pub(crate) fn decide(
     let digest = judgement.digest;
     if changes.is_empty() {
         // A confirmed request that is sent again has nothing left to do.
-        let applied = Applied { next: state.clone(), commit: None, removals, warnings };
+        let applied = Applied { next: state.clone(), commit: None, removals, lacking, warnings };
         return Ok(Decided { applied, questions: Questions::default(), digest, effects });
     }
     let next = match judgement.uses {
@@ -125,7 +143,7 @@ pub(crate) fn decide(
     let spending = state.spending().after(origin.time, tally);
     let commit = commit(state, &next, origin, tally, changes);
     let next = next.at(&commit.header, spending);
-    let applied = Applied { next, commit: Some(commit), removals, warnings };
+    let applied = Applied { next, commit: Some(commit), removals, lacking, warnings };
     Ok(Decided { applied, questions: judgement.questions, digest, effects })
 }
 

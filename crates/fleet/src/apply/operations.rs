@@ -1,13 +1,13 @@
 //! What each operation makes of the documents it is about.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::MAX_CHANGES;
 use super::draft::Draft;
 use super::size::ADVICE;
+use super::{Lacking, MAX_CHANGES};
 use crate::canonical;
 use crate::finding::Finding;
 use crate::ids::{CLUSTERS, Dns, Id, KindName, PATCHES, PLATFORM_COMPONENTS, Revision};
@@ -180,38 +180,51 @@ fn require(draft: &Draft<'_>, kind: &Kind, key: &DocumentKey, expect: Option<Rev
     }
 }
 
-/// The documents that a target means; whether each was spelt by its id. Of selected clusters only those that have a reference, if an
-/// operation is about one that must be there.
+/// The documents that a target means.
+struct Targets {
+    keys: Vec<DocumentKey>,
+    /// Whether each was spelt by its id.
+    by_id: bool,
+    /// The selected clusters that lack a reference which must be there.
+    lacking: Vec<Id>,
+}
+
+/// The documents that a target means. Of selected clusters only those that have a reference, if an operation is about one that must be
+/// there.
 fn targets(
     draft: &mut Draft<'_>,
     kind: &Kind,
     target: &Target,
     having: Option<(&Kind, &str)>,
-) -> Result<(Vec<DocumentKey>, bool), Refusal> {
+) -> Result<Targets, Refusal> {
     match target {
         Target::One { id, expect } => {
             let key = DocumentKey::new(kind.name(), &**id);
             require(draft, kind, &key, *expect)?;
             draft.work.documents(1);
-            Ok((vec![key], true))
+            Ok(Targets { keys: vec![key], by_id: true, lacking: Vec::new() })
         }
         Target::Selected(_) if kind.shape() != Shape::Cluster => Err(invalid(
             None,
             format!("a selector selects clusters; name each {} by its id", kind.singular()),
         )),
         Target::Selected(selector) => {
-            let selected = Cell::new(0_usize);
+            let lacking = RefCell::new(Vec::new());
             let keys = draft.select(selector.comparisons() + 1, |cluster| {
                 let is_selected = selector.selects(cluster);
-                selected.update(|selected| selected + usize::from(is_selected));
-                is_selected && having.is_none_or(|(kind, id)| cluster.refers_to(kind.name().as_str(), id))
+                let has_it = having.is_none_or(|(kind, id)| cluster.refers_to(kind.name().as_str(), id));
+                if is_selected && !has_it {
+                    lacking.borrow_mut().push(cluster.id.clone());
+                }
+                is_selected && has_it
             });
-            if selected.get() == 0 {
+            let lacking = lacking.into_inner();
+            if keys.is_empty() && lacking.is_empty() {
                 return Err(missing(None, format!("no cluster matches `{selector}`")));
             }
             few_enough(selector, keys.len())?;
             draft.work.documents(keys.len());
-            Ok((keys, false))
+            Ok(Targets { keys, by_id: false, lacking })
         }
     }
 }
@@ -229,7 +242,7 @@ fn few_enough(selector: &Selector, selected: usize) -> Done {
 
 fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target, patch: &Patch) -> Done {
     let kind = kind_of(draft, kind)?;
-    let (keys, spelt_by_id) = targets(draft, &kind, target, None)?;
+    let Targets { keys, by_id: spelt_by_id, .. } = targets(draft, &kind, target, None)?;
     let bytes = patch.bytes();
     let kinds = draft.kinds.clone();
     let references: Vec<&str> = match kind.shape() {
@@ -292,7 +305,7 @@ fn patch_documents(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target,
 
 fn delete(draft: &mut Draft<'_>, n: usize, kind: &str, target: &Target) -> Done {
     let kind = kind_of(draft, kind)?;
-    let (keys, spelt_by_id) = targets(draft, &kind, target, None)?;
+    let Targets { keys, by_id: spelt_by_id, .. } = targets(draft, &kind, target, None)?;
     for key in keys {
         if kind.shape() == Shape::Cluster {
             if draft.before.cluster(key.id.as_str()).is_some_and(|cluster| cluster.doc.is_protected()) {
@@ -343,8 +356,8 @@ fn on_references(
 ) -> Done {
     let cluster_kind = kind_of(draft, CLUSTERS)?;
     let having = must_be_there.then_some((kind, id));
-    let (keys, by_id) = targets(draft, &cluster_kind, clusters, having)?;
-    let mut hits = 0;
+    let Targets { keys, by_id, mut lacking } = targets(draft, &cluster_kind, clusters, having)?;
+    let selected = keys.len() + lacking.len();
     for key in keys {
         if draft.work.is_too_much() {
             return Ok(());
@@ -354,16 +367,16 @@ fn on_references(
         };
         let Some((mut map, kept)) = draft.cluster(&key, touched, None) else {
             // What is wrong with it is told already.
-            hits += 1;
             continue;
         };
         let at = list_of(&mut map, kind).iter().position(|reference| reference["id"] == id);
         if change(draft, &Place { cluster: &key, by_id, at }, &mut map)? {
-            hits += 1;
             draft.write(n, &cluster_kind, key, map, kept.as_ref());
+        } else {
+            lacking.push(key.id);
         }
     }
-    if hits == 0 {
+    if lacking.len() == selected {
         let singular = kind.singular();
         return Err(match clusters {
             Target::One { id: cluster, .. } => {
@@ -373,6 +386,20 @@ fn on_references(
             Target::Selected(selector) => {
                 missing(None, format!("no cluster that matches `{selector}` has the {singular} `{id}`"))
             }
+        });
+    }
+    if let (Target::Selected(selector), [_, ..]) = (clusters, &*lacking) {
+        let before = draft.before;
+        let is_other =
+            |id: &Id| !before.cluster(id.as_str()).is_some_and(|cluster| cluster.doc.is_production());
+        lacking.sort_by_cached_key(is_other);
+        draft.lacking.push(Lacking {
+            operation: n,
+            selector: selector.to_string(),
+            kind: kind.name().clone(),
+            id: id.into(),
+            selected,
+            clusters: lacking.into_iter().collect(),
         });
     }
     Ok(())

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Deserializer;
-use serde_json::{Map, Value};
 
 use super::encode::{self, Wanted};
 use super::patches::Patches;
@@ -228,8 +227,18 @@ impl Cluster {
         labels.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok().map(|at| labels[at].1.as_str())
     }
 
+    /// Whether its environment is one of production: whoever looks at a change wants to see these first.
+    pub fn is_production(&self) -> bool {
+        is_production(&self.environment)
+    }
+
     /// Whether its deletion is refused.
     pub fn is_protected(&self) -> bool {
         self.protected.unwrap_or(false)
     }
+}
+
+/// Whether an environment is one of production: `prod`, or called like it.
+pub(crate) fn is_production(environment: &Id) -> bool {
+    environment.as_str().starts_with("prod")
 }

@@ -15,6 +15,7 @@ mod tombstone;
 
 use serde_json::{Map, Value};
 
+pub(crate) use cluster::is_production;
 pub use cluster::{Cluster, ComponentOverrides, Labels, Reference, References};
 pub use component::{Component, Delivery};
 pub use definition::Definition;

@@ -81,7 +81,7 @@ fn a_cluster_change_tells_what_is_added_changed_and_removed() {
         [
             "namespaces/team-b: removed on dev-1",
             "platform_components/logging: added on dev-1",
-            "platform_components/podinfo: /enabled true → false, /patches/replicaCount \"2\" → \"5\", /patches/ui.message \"hello\" → -, /values/replicaCount 2 → 5, /values/ui {\"message\":\"hello\"} → - on dev-1",
+            "platform_components/podinfo: /enabled true → false, /patches/replicaCount \"2\" → \"5\", /patches/ui.message \"hello\" → -, /values/replicaCount 2 → 5, /values/ui/message \"hello\" → - on dev-1",
         ]
     );
     assert_eq!(effects.totals["platform_components"], Totals { added: 1, changed: 1, removed: 0 });
@@ -97,7 +97,7 @@ fn identical_changes_of_many_clusters_are_one_effect() {
         id: "deployer".into(),
         overrides: json!(null),
     };
-    assert_eq!(told(&effects(&mut fleet, vec![assign])), ["rolebindings/deployer: added on dev-1 prod-1"]);
+    assert_eq!(told(&effects(&mut fleet, vec![assign])), ["rolebindings/deployer: added on prod-1 dev-1"]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod inverse;
 mod list;
 mod naive;
 mod patches;
+mod plans;
 mod properties;
 mod purity;
 mod replay;

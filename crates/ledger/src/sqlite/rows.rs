@@ -119,7 +119,7 @@ mod tests {
         for bad in [0, BATCH + 3, 9 * BATCH, 20 * BATCH - 1] {
             let mut loader = Loader::new(kinds()).expect("kinds");
             let mut rows = (0..20 * BATCH).map(|n| Row {
-                body: Canonical::stored(if n == bad { "{}" } else { cluster(n).body.as_str() }),
+                body: if n == bad { Canonical::stored("{}") } else { cluster(n).body },
                 ..cluster(n)
             });
             assert!(read(&mut loader, || Ok(rows.next())).is_err(), "{bad}");

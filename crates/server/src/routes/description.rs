@@ -16,6 +16,13 @@ pub const DRY_RUN: Parameter = Parameter::new(
     "`true`: check the change, work out what it would do, and do not make it.",
 );
 
+/// The next page of a plan.
+pub const AFTER: Parameter = Parameter::new(
+    "after",
+    ValueType::Text,
+    "With `dry_run`: the next page of the same plan, from what the page before gave as `next`. 409 if it is another plan by now.",
+);
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Route {
     /// What it does, in one sentence.
@@ -313,7 +320,7 @@ impl Route {
     ) -> Self {
         let mut route = Self::new(method, path, summary, target);
         route.action = Some(Action::Write);
-        route.query = QueryOf::Only(&[DRY_RUN]);
+        route.query = QueryOf::Only(&[DRY_RUN, AFTER]);
         route.headers = &[
             RequestHeader::IfMatch,
             RequestHeader::Confirm,
@@ -386,7 +393,8 @@ impl Route {
         }
         if self.is_write() {
             all.extend([Problem(408, Invalid), Problem(413, TooLarge)]);
-            all.extend([Problem(409, Confirm), Problem(409, Allowance), Problem(412, Stale)]);
+            all.extend([Problem(409, Confirm), Problem(409, Allowance), Problem(409, Stale)]);
+            all.push(Problem(412, Stale));
             all.extend([Problem(422, Invalid), Problem::TOO_LARGE]);
             all.extend([Problem::MISSING, Problem::UNAVAILABLE]);
         }

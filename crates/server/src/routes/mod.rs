@@ -31,7 +31,7 @@ use http::Request;
 use ledger::History;
 
 pub use description::{
-    Answer, DRY_RUN, Payload, Problem, QueryOf, RequestBody, RequestHeader, Route, TargetFrom, Verb,
+    AFTER, Answer, DRY_RUN, Payload, Problem, QueryOf, RequestBody, RequestHeader, Route, TargetFrom, Verb,
 };
 use table::Table;
 use tower::ServiceExt;

@@ -10,11 +10,11 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use super::answer::{self, json_of};
 use super::call::{Call, Fleet};
 use super::curl::curl;
-use super::{DRY_RUN, RequestHeader};
+use super::{AFTER, DRY_RUN, RequestHeader};
 use crate::identity::Action;
+use crate::plan_page::{self, Cursor};
 use crate::problem::{Answered, Refusal};
 use crate::query;
-use crate::wire;
 use crate::writer::{self, NotWritten, Request, Written};
 
 /// How long a client waits for the store before it is told that nothing is known.
@@ -48,6 +48,9 @@ pub(super) async fn write_as(
     };
     Fleet::now(&call.app)?;
     let request = Request { derived, ..request(call, operations)? };
+    if !call.query().switch(&DRY_RUN)? && call.query().text(&AFTER)?.is_some() {
+        return Err(Refusal::bad_request("`after` is for the pages of a dry run; add `dry_run=true`"));
+    }
     match (call.query().switch(&DRY_RUN)?, call.action()) {
         (true, Some(Action::Plan)) => return tried(call, request).await.map(Outcome::Tried),
         (false, Some(Action::Write | Action::Allow)) => {}
@@ -103,15 +106,16 @@ fn request(call: &Call, operations: Vec<Operation>) -> Answered<Request> {
 async fn tried(call: &Call, request: Request) -> Answered {
     let Fleet(before) = Fleet::now(&call.app)?;
     let policy = call.app.policy;
-    let plan = tokio::task::spawn_blocking(move || plan(&before, &policy, request)).await;
+    let after = call.query().text(&AFTER)?.map(Cursor::parse).transpose()?;
+    let plan = tokio::task::spawn_blocking(move || plan(&before, &policy, request, after.as_ref())).await;
     let plan = plan.map_err(|error| Refusal::internal(format!("a dry run has panicked: {error}")))??;
     json_of(&plan)
 }
 
-fn plan(before: &State, policy: &Policy, request: Request) -> Answered<api::Plan> {
+fn plan(before: &State, policy: &Policy, request: Request, after: Option<&Cursor>) -> Answered<api::Plan> {
     writer::still_at(before, request.planned_on)?;
     let transaction = request.transaction();
-    Ok(wire::plan(&fleet::plan(before, policy, &transaction)?, &transaction.origin.actor))
+    plan_page::page(&fleet::plan(before, policy, &transaction)?, &transaction.origin.actor, after)
 }
 
 /// The revision that `If-Match` expects.

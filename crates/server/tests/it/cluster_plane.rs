@@ -227,3 +227,19 @@ fn adoption_and_alerts_know_every_kind() {
         assert_eq!(component["patches"][0]["target"], json!({"kind": "ResourceSet", "name": kind}));
     }
 }
+
+/// A plan says that no object changes because of them.
+#[test]
+fn fields_of_which_plans_say_that_no_template_uses_them_are_used_by_none() {
+    for field in fleet::UNUSED_BY_TEMPLATES {
+        let used = format!("inputs{}", field.replace('/', "."));
+        for (name, text, _) in manifests() {
+            assert!(!text.contains(&used), "{name} uses {used}");
+        }
+    }
+    let uses = |used: &str| manifests().iter().any(|(_, text, _)| text.contains(used));
+    assert!(
+        uses("inputs.component_path") && uses("inputs.cluster.environment"),
+        "this is how they are written"
+    );
+}

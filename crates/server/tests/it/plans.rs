@@ -1,5 +1,6 @@
 //! A plan, and the write that does exactly what it showed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -22,38 +23,47 @@ async fn a_plan_names_the_documents_that_the_write_changes() {
         {"op": "patch", "kind": "platform_components", "id": "podinfo", "body": {"oci_tag": "6.7.0"}},
     ]});
     let plan = api.call("POST", "/batch?dry_run=true", &[], operations.clone()).await.expect(200).json();
-    // Those that stay or come are told as they were and would be.
-    let one = &plan["documents"][0];
-    assert_eq!(
-        (&one["before"]["labels"], &one["after"]["labels"]),
-        (&json!({"region": "eu"}), &json!({"region": "us"}))
-    );
-    let (before, after) = (one["before"].clone(), one["after"].clone());
     assert_eq!(
         plan["documents"],
         json!([
-            {"kind": "clusters", "id": "one", "change": "changed", "before": before, "after": after},
-            {"kind": "clusters", "id": "two", "change": "removed"},
-            {"kind": "namespaces", "id": "team-c", "change": "added", "after": {"id": "team-c"}},
-            {"kind": "platform_components", "id": "unused", "change": "removed"},
-            {"kind": "decommissioned", "id": "two.example.com", "change": "added"},
+            // Production first.
+            {"kind": "clusters", "change": "removed", "count": 1, "ids": ["two"]},
+            {"kind": "clusters", "change": "changed", "fields": [{"pointer": "/labels/region", "old": "eu", "new": "us"}], "count": 1, "ids": ["one"]},
+            {"kind": "namespaces", "change": "added", "document": {}, "count": 1, "ids": ["team-c"]},
+            {"kind": "platform_components", "change": "removed", "count": 1, "ids": ["unused"]},
+            {"kind": "decommissioned", "change": "added", "count": 1, "ids": ["two.example.com"]},
         ])
     );
     assert_eq!(plan["changed"], 5);
 
     let done = api.call("POST", "/batch", &[("x-plan-revision", "1")], operations).await.expect(200).json();
     assert_eq!((&done["revision"], &done["changed"]), (&json!(2), &plan["changed"]));
-    let keys = |documents: &Value| {
-        let documents = documents.as_array().expect("a list").iter();
-        documents.map(|document| (document["kind"].clone(), document["id"].clone())).collect::<Vec<_>>()
+    let names = |list: &Value, id: &str| {
+        let name = |one: &Value| {
+            format!("{} {}", one["kind"], one.pointer(id).unwrap_or_else(|| panic!("{id} of {one}")))
+        };
+        list.as_array().expect("a list").iter().map(name).collect::<BTreeSet<_>>()
     };
-    assert_eq!(keys(&done["documents"]), keys(&plan["documents"]));
+    assert_eq!(names(&done["documents"], "/id"), names(&plan["documents"], "/ids/0"));
 
     let forget = "/decommissioned/two.example.com?dry_run=true";
     let plan = api.call("DELETE", forget, &[], None).await.expect(200).json();
     assert_eq!(
         (&plan["changed"], &plan["documents"]),
-        (&json!(1), &json!([{"kind": "decommissioned", "id": "two.example.com", "change": "removed"}]))
+        (
+            &json!(1),
+            &json!([{"kind": "decommissioned", "change": "removed", "count": 1, "ids": ["two.example.com"]}])
+        )
+    );
+    // Which is no effect on any cluster that is there, and not nothing.
+    assert_eq!(
+        (&plan["effects"]["clusters"], &plan["notes"]),
+        (
+            &json!(0),
+            &json!([
+                "polls of `two.example.com` get 404 instead of an empty list: a cluster that still polls keeps what it has"
+            ])
+        )
     );
     let same = api.call("PUT", "/namespaces/team-a?dry_run=true", &[], json!({"id": "team-a"})).await;
     let plan = same.expect(200).json();
@@ -108,32 +118,166 @@ async fn a_plan_of_many_clusters_has_another_digest_if_one_beyond_the_names_is_a
     api.call("PUT", "/clusters/c149/namespaces/team-a", &[], None).await.expect(200);
     api.call("DELETE", "/clusters/c148/namespaces/team-a", &[], None).await.expect(204);
     let after = plan().await;
-    // As many, and the same first hundred: but not the same.
-    assert_eq!(before["effects"], after["effects"]);
+    // As many, but not the same.
+    assert_eq!(before["effects"]["totals"], after["effects"]["totals"]);
     assert_ne!(before["digest"], after["digest"]);
+    assert_eq!(before["effects"]["changes"][0]["clusters"].as_array().map(Vec::len), Some(151));
 }
 
+/// A batch that makes clusters, every tenth of them in production.
+fn clusters(from: usize, to: usize) -> Value {
+    let cluster = |n: usize| {
+        json!({"op": "create", "kind": "clusters", "body": {
+            "id": format!("c{n:05}"), "cluster_name": "c", "cluster_dns": format!("c{n:05}.example.com"),
+            "environment": if n.is_multiple_of(10) { "prod" } else { "dev" },
+            "labels": {"fleet": "large"},
+            "namespaces": [{"id": "team-a"}],
+            "platform_components": if n.is_multiple_of(4) { json!([]) } else { json!([{"id": "unused"}]) },
+        }})
+    };
+    json!({"operations": (from..to).map(cluster).collect::<Value>()})
+}
+
+/// From about 330 clusters on a plan said that what changes is too much to tell, and named a hundred of them.
 #[tokio::test]
-async fn a_plan_tells_documents_only_as_long_as_that_is_not_too_much() {
+async fn a_label_on_hundreds_of_clusters_is_one_group_with_all_of_them_production_first() {
     let api = Api::crud().await;
-    let namespace = |n: u32| json!({"op": "create", "kind": "namespaces", "body": {"id": format!("big-{n}"), "annotations": {"a": "x".repeat(60_000)}}});
-    let body = json!({"operations": (0..8).map(namespace).collect::<Value>()});
-    let plan = api.call("POST", "/batch?dry_run=true", &[], body).await.expect(200).json();
-    let told =
-        plan["documents"].as_array().expect("a list").iter().filter(|one| one["after"].is_object()).count();
-    assert_eq!((told, &plan["changed"]), (4, &json!(8)));
+    api.call("POST", "/batch", &[], clusters(0, 725)).await.expect(200);
+    let label = json!({"operations": [{"op": "patch", "kind": "clusters", "selector": "fleet=large", "body": {"labels": {"wave": "2"}}}]});
+    let plan = api.call("POST", "/batch?dry_run=true", &[], label).await.expect(200).json();
+    let (prod, dev): (Vec<usize>, Vec<usize>) = (0..725_usize).partition(|n| n.is_multiple_of(10));
+    let ids: Vec<String> = prod.into_iter().chain(dev).map(|n| format!("c{n:05}")).collect();
+    assert_eq!(
+        plan["documents"],
+        json!([{"kind": "clusters", "change": "changed", "fields": [{"pointer": "/labels/wave", "new": "2"}], "count": 725, "ids": ids}])
+    );
+    let patch = json!({"labels": {"team": "other"}});
+    let plan = api.call("PATCH", "/namespaces/team-a?dry_run=true", &[], patch).await.expect(200).json();
+    assert_eq!(
+        plan["environments"],
+        json!([{"environment": "prod", "clusters": 74, "removals": 0}, {"environment": "dev", "clusters": 653, "removals": 0}])
+    );
+    let seen = &plan["effects"]["changes"][0]["clusters"];
+    assert_eq!(
+        (seen.as_array().map(Vec::len), &seen[0], &seen[74]),
+        (Some(727), &json!("c00000"), &json!("c00001"))
+    );
 }
 
 #[tokio::test]
-async fn a_plan_and_the_write_name_the_first_thousand_documents_and_count_all() {
+async fn clusters_that_a_selector_chose_and_that_lack_the_component_are_counted() {
+    let api = Api::crud().await;
+    api.call("POST", "/batch", &[], clusters(0, 100)).await.expect(200);
+    let change = json!({"operations": [{"op": "patch_reference", "kind": "platform_components", "id": "unused", "selector": "fleet=large", "body": {"oci_tag": "2.0.0"}}]});
+    let plan = api.call("POST", "/batch?dry_run=true", &[], change).await.expect(200).json();
+    let lacking = &plan["lacking"][0];
+    let some: Vec<&str> =
+        lacking["clusters"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert_eq!(
+        (&lacking["selector"], &lacking["id"], &lacking["selected"], &lacking["lacking"]),
+        (&json!("fleet=large"), &json!("unused"), &json!(100), &json!(25))
+    );
+    assert_eq!(some[..6], ["c00000", "c00020", "c00040", "c00060", "c00080", "c00004"], "production first");
+    assert_eq!(plan["changed"], 75);
+    // One that has it on all of them lacks nothing, and says nothing.
+    let change = json!({"operations": [{"op": "unassign", "kind": "namespaces", "id": "team-a", "selector": "fleet=large"}]});
+    let plan = api.call("POST", "/batch?dry_run=true", &[], change).await.expect(200).json();
+    assert!(plan.get("lacking").is_none(), "{plan}");
+}
+
+/// Every page of a dry run, and the sizes of these.
+async fn pages(api: &Api, body: &Value) -> (::api::Plan, Vec<usize>) {
+    let answer = api.call("POST", "/batch?dry_run=true", &[], body.clone()).await.expect(200);
+    let mut sizes = vec![answer.bytes.len()];
+    let mut plan: ::api::Plan = serde_json::from_value(answer.json()).expect("a plan");
+    while let Some(next) = plan.next.take() {
+        let path = format!("/batch?dry_run=true&after={next}");
+        let answer = api.call("POST", &path, &[], body.clone()).await.expect(200);
+        sizes.push(answer.bytes.len());
+        plan.append(serde_json::from_value(answer.json()).expect("a plan"));
+    }
+    (plan, sizes)
+}
+
+/// Documents that are all different, with 30 KB each: about 1 MiB goes on a page.
+#[tokio::test]
+async fn a_plan_that_is_too_large_for_one_answer_comes_in_pages_and_is_complete() {
+    let api = Api::crud().await;
+    let namespace = |n: u32| json!({"op": "create", "kind": "namespaces", "body": {"id": format!("big-{n:03}"), "annotations": {"a": format!("{n:03}{}", "x".repeat(30_000))}}});
+    let body = json!({"operations": (0..100).map(namespace).collect::<Value>()});
+    let (plan, sizes) = pages(&api, &body).await;
+    assert_eq!(sizes.len(), 3, "{sizes:?}");
+    assert!(sizes.iter().all(|size| *size < 1_100_000), "{sizes:?}");
+    assert_eq!((plan.changed, plan.documents.len()), (100, 100));
+    for (n, group) in plan.documents.iter().enumerate() {
+        let annotation = group.document.as_ref().and_then(|document| document["annotations"]["a"].as_str());
+        assert_eq!(group.ids, [format!("big-{n:03}")]);
+        assert_eq!(annotation, Some(&*format!("{n:03}{}", "x".repeat(30_000))));
+    }
+}
+
+/// The names alone are more than one page holds.
+#[tokio::test]
+async fn a_group_of_very_many_goes_on_from_page_to_page() {
+    let api = Api::crud().await;
+    for from in (0..9_900).step_by(4_950) {
+        api.call("POST", "/batch", &[], clusters(from, from + 4_950)).await.expect(200);
+    }
+    let mut operations =
+        vec![json!({"op": "unassign", "kind": "namespaces", "id": "team-a", "selector": "fleet=large"})];
+    operations.extend((0..15).map(|n| json!({"op": "create", "kind": "namespaces", "body": {"id": format!("large-{n}"), "annotations": {"a": format!("{n}{}", "z".repeat(60_000))}}})));
+    let (plan, sizes) = pages(&api, &json!({"operations": operations})).await;
+    assert_eq!(sizes.len(), 2, "{sizes:?}");
+    assert!(sizes.iter().all(|size| *size < 1_100_000), "{sizes:?}");
+    let of_clusters = &plan.documents[0];
+    assert_eq!((&*of_clusters.kind, of_clusters.count, of_clusters.ids.len()), ("clusters", 9_900, 9_900));
+    for group in &plan.effects.changes {
+        assert_eq!(group.clusters.len(), group.count, "{}/{}", group.kind, group.input);
+    }
+    let removed = &plan.removals.groups[0];
+    assert_eq!((removed.count, removed.clusters.len()), (9_900, 9_900));
+    assert_eq!((&*removed.clusters[0], &*removed.clusters[990]), ("c00000", "c00001"), "production first");
+}
+
+#[tokio::test]
+async fn there_is_no_next_page_of_a_plan_that_is_another_by_now() {
+    let api = Api::crud().await;
+    let namespace = |n: u32| json!({"op": "create", "kind": "namespaces", "body": {"id": format!("big-{n}"), "annotations": {"a": format!("{n}{}", "x".repeat(60_000))}}});
+    let mut operations: Vec<Value> = (0..20).map(namespace).collect();
+    operations
+        .push(json!({"op": "patch", "kind": "namespaces", "id": "team-a", "body": {"labels": {"a": "1"}}}));
+    let body = json!({"operations": operations});
+    let plan = api.call("POST", "/batch?dry_run=true", &[], body.clone()).await.expect(200).json();
+    let path = format!("/batch?dry_run=true&after={}", plan["next"].as_str().expect("a next page"));
+    api.call("POST", &path, &[], body.clone()).await.expect(200);
+    // What the plan does not touch makes no difference.
+    api.call("POST", "/namespaces", &[], json!({"id": "other"})).await.expect(201);
+    api.call("POST", &path, &[], body.clone()).await.expect(200);
+    api.call("PATCH", "/namespaces/team-a", &[], json!({"labels": {"a": "0"}})).await.expect(200);
+    let moved = api.call("POST", &path, &[], body.clone()).await;
+    assert_eq!(moved.problem(), (409, "stale".to_owned()));
+    assert_eq!(
+        moved.json()["detail"],
+        "this is another plan by now than the one that the pages before were of; ask again without `after`"
+    );
+    // And `after` is for that alone.
+    let refused = api.call("POST", "/batch?after=x.1.2", &[], body.clone()).await;
+    assert_eq!(refused.json()["detail"], "`after` is for the pages of a dry run; add `dry_run=true`");
+    let refused = api.call("POST", "/batch?dry_run=true&after=x", &[], body).await;
+    assert_eq!(refused.json()["detail"], "`after` is `x`; it must be what a dry run gave as `next`");
+    assert_eq!(refused.problem(), (400, "invalid".to_owned()));
+}
+
+#[tokio::test]
+async fn the_write_names_the_first_thousand_documents_and_the_plan_all() {
     let api = Api::crud().await;
     let create = |n: u32| json!({"op": "create", "kind": "namespaces", "body": {"id": format!("n{n:04}")}});
     let body = json!({"operations": (0..1_001).map(create).collect::<Value>()});
-    for path in ["/batch?dry_run=true", "/batch"] {
-        let answer = api.call("POST", path, &[], body.clone()).await.expect(200).json();
-        let last = answer["documents"].as_array().and_then(|documents| documents.last());
-        assert_eq!((&answer["changed"], &last.expect("a document")["id"]), (&json!(1_001), &json!("n0999")));
-    }
+    let plan = api.call("POST", "/batch?dry_run=true", &[], body.clone()).await.expect(200).json();
+    assert_eq!((&plan["changed"], &plan["documents"][0]["ids"][1_000]), (&json!(1_001), &json!("n1000")));
+    let done = api.call("POST", "/batch", &[], body).await.expect(200).json();
+    let last = done["documents"].as_array().and_then(|documents| documents.last());
+    assert_eq!((&done["changed"], &last.expect("a document")["id"]), (&json!(1_001), &json!("n0999")));
 }
 
 #[tokio::test]
