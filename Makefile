@@ -93,6 +93,7 @@ e2e-parts: ## build Kubernetes, the Flux Operator and Flux's controllers, once, 
 bench-core: ## measure the core: time, then memory per cluster (BENCH_CLUSTERS=1000 for one size)
 	cargo bench -p bench --bench core --locked
 	cargo run --release -p bench --example memory --locked
+	cargo run --release -p bench --example plan --locked
 
 bench: ## measure the service beside bare hyper and nginx, and write the figures into the book (BENCH_CLUSTERS=10000 for one size, and no book)
 	cargo build --release --workspace --locked

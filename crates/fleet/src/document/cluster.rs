@@ -227,6 +227,27 @@ impl Cluster {
         labels.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok().map(|at| labels[at].1.as_str())
     }
 
+    /// Whether another version of this cluster has the very same references of a kind, and for components the same patches. Versions share
+    /// what a change does not touch, so this need not look into them; `false` may only mean that they do not share.
+    pub(crate) fn shares_inputs(&self, other: &Self, kind: &str) -> bool {
+        if kind == PLATFORM_COMPONENTS {
+            return Arc::ptr_eq(&self.components, &other.components)
+                && Arc::ptr_eq(&self.patches, &other.patches);
+        }
+        let of = |cluster: &Self| {
+            cluster
+                .references
+                .iter()
+                .find(|(name, _)| name.as_str() == kind)
+                .map(|(_, references)| references.clone())
+        };
+        match (of(self), of(other)) {
+            (Some(one), Some(other)) => Arc::ptr_eq(&one, &other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
     /// Whether its environment is one of production: whoever looks at a change wants to see these first.
     pub fn is_production(&self) -> bool {
         is_production(&self.environment)
