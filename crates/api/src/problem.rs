@@ -128,4 +128,12 @@ pub struct Violation {
     pub pointer: String,
     /// What is wrong and what would be right.
     pub message: String,
+    /// In how many more documents of the operation exactly this is wrong.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub also: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_none(number: &usize) -> bool {
+    *number == 0
 }

@@ -7,6 +7,7 @@ use client::Error;
 
 use crate::output::{BOLD, Output, RED, styled};
 use crate::parts::Part;
+use crate::words::count;
 
 /// What to do when nobody knows whether a change was made.
 const LOOK_FIRST: &str = "`frs audit --limit 3` shows whether it was; look before you do it again";
@@ -215,10 +216,11 @@ fn advice(error: &Error) -> Vec<String> {
 fn refused(problem: &Problem, sources: &[String]) -> (String, Vec<String>) {
     let what = match &*problem.violations {
         [] => problem.detail.clone(),
-        [only] => violation(only, sources),
+        [only] if only.also == 0 => violation(only, sources),
         several => {
             let lines = several.iter().map(|one| format!("\n  {}", violation(one, sources)));
-            format!("{} things are wrong:{}", several.len(), lines.collect::<String>())
+            let total: usize = several.iter().map(|one| 1 + one.also).sum();
+            format!("{total} things are wrong:{}", lines.collect::<String>())
         }
     };
     let is = |name: ProblemName| problem.urn == name.urn();
@@ -242,7 +244,16 @@ fn refused(problem: &Problem, sources: &[String]) -> (String, Vec<String>) {
 }
 
 fn violation(violation: &api::Violation, sources: &[String]) -> String {
-    let place = [sources.get(violation.operation).map(String::as_str), violation.document.as_deref()];
+    // What is about no document counts others by itself.
+    let also = match violation.also {
+        0 => None,
+        also => violation
+            .document
+            .as_ref()
+            .map(|document| format!("{document} and {} more", count(also, "document"))),
+    };
+    let document = also.as_deref().or(violation.document.as_deref());
+    let place = [sources.get(violation.operation).map(String::as_str), document];
     let place = place.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let at = if violation.pointer.is_empty() { String::new() } else { format!("`{}`", violation.pointer) };
     let place = [place, at].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");

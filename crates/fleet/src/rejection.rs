@@ -1,5 +1,6 @@
 //! Why a transaction was refused. Knows no HTTP: the server maps a [`Reason`] to a status in one place.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::finding::Finding;
@@ -62,6 +63,8 @@ pub struct Violation {
     pub message: String,
     /// What sort of thing it is.
     pub reason: Reason,
+    /// In how many more documents of the operation exactly this is wrong.
+    pub also: usize,
 }
 
 /// A transaction that was refused. Nothing of it happened.
@@ -108,6 +111,11 @@ impl Rejection {
         }
     }
 
+    /// How many things are wrong, those included that are told together.
+    pub fn total(&self) -> usize {
+        self.violations().iter().map(|violation| 1 + violation.also).sum()
+    }
+
     /// The violations; none if the guard has stopped it.
     pub fn violations(&self) -> &[Violation] {
         match self {
@@ -140,7 +148,7 @@ pub(crate) struct Violations(Vec<Violation>);
 impl Violations {
     pub(crate) fn add(&mut self, operation: usize, key: Option<Key>, reason: Reason, finding: Finding) {
         let Finding { pointer, message } = finding;
-        self.0.push(Violation { operation, key, pointer, message, reason });
+        self.0.push(Violation { operation, key, pointer, message, reason, also: 0 });
     }
 
     pub(crate) fn invalid(
@@ -159,26 +167,55 @@ impl Violations {
         self.0.is_empty()
     }
 
-    /// In the order of operations and documents; of an operation that breaks a rule in many documents, the first of
-    /// them and a count.
+    /// In the order of operations and documents. What is wrong in the same way in many documents is told once; of an operation that breaks
+    /// rules in many ways, the first documents and a count.
     pub(crate) fn finish(mut self) -> Vec<Violation> {
         self.0.sort_by(|a, b| (a.operation, &a.key, &a.pointer).cmp(&(b.operation, &b.key, &b.pointer)));
         let mut kept: Vec<Violation> = Vec::new();
         for of_operation in self.0.chunk_by(|a, b| a.operation == b.operation) {
-            let documents: Vec<&[Violation]> = of_operation.chunk_by(|a, b| a.key == b.key).collect();
+            let alike = told_once(of_operation);
+            let documents: Vec<&[Violation]> = alike.chunk_by(|a, b| a.key == b.key).collect();
             let (first, rest) = documents.split_at(documents.len().min(REPORTED));
             kept.extend(first.iter().copied().flatten().cloned());
-            let left_out = rest.iter().copied().flatten().map(|violation| &violation.reason);
-            if let Some(reason) = left_out.min_by_key(|reason| reason.rank()) {
+            let left_out: Vec<&Violation> = rest.iter().copied().flatten().collect();
+            let reasons = left_out.iter().map(|violation| &violation.reason);
+            if let Some(reason) = reasons.min_by_key(|reason| reason.rank()) {
+                let more = left_out.iter().map(|violation| 1 + violation.also).sum::<usize>();
                 kept.push(Violation {
                     operation: of_operation[0].operation,
                     key: None,
                     pointer: Pointer::root(),
-                    message: format!("and {} more documents like these", rest.len()),
+                    message: format!("and {more} more things like these"),
                     reason: reason.clone(),
+                    also: more - 1,
                 });
             }
         }
         kept
     }
+}
+
+/// The same in several documents as one, where it is found first.
+fn told_once(violations: &[Violation]) -> Vec<Violation> {
+    let mut known: BTreeMap<(&Pointer, &str), Vec<usize>> = BTreeMap::new();
+    let mut told: Vec<Violation> = Vec::new();
+    for violation in violations {
+        let same = known.entry((&violation.pointer, &violation.message)).or_default();
+        let found = same.iter().copied().find(|at| {
+            let other = &told[*at];
+            // Two that are about no document, or about the same, are two.
+            other.reason == violation.reason
+                && other.key.is_some()
+                && violation.key.is_some()
+                && other.key != violation.key
+        });
+        match found {
+            Some(at) => told[at].also += 1,
+            None => {
+                same.push(told.len());
+                told.push(violation.clone());
+            }
+        }
+    }
+    told
 }

@@ -218,8 +218,8 @@ impl From<Rejection> for Refusal {
         let detail = match (&rejection, &*violations) {
             (Rejection::Confirm(stopped), _) => stopped.because.clone(),
             (Rejection::Allowance(stopped), _) => stopped.because.clone(),
-            (_, [one]) => one.message.clone(),
-            (_, many) => format!("{} things are wrong; see `violations`", many.len()),
+            (_, [one]) if one.also == 0 => one.message.clone(),
+            _ => format!("{} things are wrong; see `violations`", rejection.total()),
         };
         let mut refusal = Self::new(status, name, detail).with_violations(violations);
         match &rejection {

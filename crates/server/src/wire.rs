@@ -21,6 +21,7 @@ pub(crate) fn violation(violation: &fleet::Violation) -> api::Violation {
         document: violation.key.as_ref().map(Key::to_string),
         pointer: violation.pointer.as_str().to_owned(),
         message: violation.message.clone(),
+        also: violation.also,
     }
 }
 

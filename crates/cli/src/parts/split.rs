@@ -330,6 +330,7 @@ mod tests {
                     document: None,
                     pointer: (*pointer).to_owned(),
                     message: "no".to_owned(),
+                    also: 0,
                 })
                 .collect();
             let problem =

@@ -6,13 +6,15 @@ use super::{MAX_CHANGED_BYTES, MAX_CHANGES};
 use crate::canonical::MAX_DEPTH;
 use crate::commit::{self, Change};
 use crate::finding::Finding;
+use crate::fragment::escapes;
 use crate::pointer::Pointer;
 use crate::rejection::Reason;
 
 /// What to do with what is too much for one transaction.
 pub(super) const ADVICE: &str = "split it into several changes, for example by a narrower selector";
 
-/// The longest name of a member.
+/// The longest name of a member as JSON, quotes and escapes included: what is longer the operator's YAML does not take for a key, and every
+/// input of the answer is lost with it.
 const MAX_NAME: usize = 1024;
 
 /// How many bytes of text an object has at least, or why it is not even looked at: too large by far, nested without end, or with
@@ -54,11 +56,20 @@ fn weigh(value: &Value, depth: usize, weight: &mut usize) -> Option<String> {
 fn weigh_member(name: &str, member: &Value, depth: usize, weight: &mut usize) -> Option<String> {
     // Quotes and a colon.
     *weight += name.len() + 3;
-    if name.len() > MAX_NAME {
+    let length = written(name);
+    if length > MAX_NAME {
         let start: String = name.chars().take(40).collect();
-        return Some(format!("the name `{start}…` has {} bytes; {MAX_NAME} are the most", name.len()));
+        return Some(format!(
+            "the name `{start}…` has {length} bytes as JSON, with quotes and escapes; {MAX_NAME} are the most"
+        ));
     }
     weigh(member, depth, weight)
+}
+
+/// How long a text is as Go writes it in JSON.
+fn written(text: &str) -> usize {
+    let escaped = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t')).count();
+    text.len() + escaped + escapes(text) + 2
 }
 
 /// Why a transaction is too large to be one commit, if it is. Every process that follows takes a commit in as a whole.
@@ -72,4 +83,36 @@ pub(super) fn too_much(changes: &[Change]) -> Option<String> {
     (bytes > MAX_CHANGED_BYTES).then(|| {
         format!("the changed documents have {bytes} bytes; at most {MAX_CHANGED_BYTES} at once: {advice}")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::{MAX_NAME, fit};
+
+    /// 171 `<` and 512 `"` were accepted, and stopped every component of the cluster.
+    #[test]
+    fn a_name_is_as_long_as_it_is_in_json() {
+        let name = |name: String| {
+            let patches: Map<_, _> = [(name, json!("1"))].into_iter().collect();
+            fit(&patches, 1 << 20).err().map(|(_, finding)| finding.message)
+        };
+        for (character, most) in [
+            ("a", MAX_NAME - 2),
+            ("<", 170),
+            ("&", 170),
+            ("\u{2028}", 170),
+            ("\"", 511),
+            ("\\", 511),
+            ("\n", 511),
+        ] {
+            assert_eq!(name(character.repeat(most)), None, "{character:?}");
+            let message = name(character.repeat(most + 1)).unwrap_or_default();
+            assert!(
+                message.contains("as JSON, with quotes and escapes; 1024 are the most"),
+                "{character:?}: {message}"
+            );
+        }
+    }
 }

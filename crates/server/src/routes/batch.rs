@@ -70,9 +70,13 @@ fn operations(body: Value) -> Answered<(Vec<Operation>, bool)> {
     for (operation, item) in items.into_iter().enumerate() {
         match json::typed(item).and_then(convert) {
             Ok(operation) => read.push(operation),
-            Err(message) => {
-                violations.push(Violation { operation, document: None, pointer: String::new(), message })
-            }
+            Err(message) => violations.push(Violation {
+                operation,
+                document: None,
+                pointer: String::new(),
+                message,
+                also: 0,
+            }),
         }
     }
     if violations.is_empty() {

@@ -171,9 +171,21 @@ fn violations_on_many_clusters_are_sampled_and_counted() {
         target: selected("id"),
         patch: fleet::Patch::Merge(json!({"environment": "x"})),
     };
-    let complaints = fleet.complaints(vec![selected]);
-    assert_eq!(complaints.len(), 21);
-    assert_eq!(complaints[20], ": and 10 more documents like these");
+    // The same in every document is told once, and counted.
+    let rejection = fleet.reject(vec![selected]);
+    let [one] = rejection.violations() else { panic!("{rejection:#?}") };
+    assert_eq!((one.pointer.as_str(), one.also, rejection.total()), ("/environment", 29, 30));
+
+    // What is different in each is cut after twenty documents, and counted whole.
+    let renamed = fleet::Operation::Patch {
+        kind: "clusters".into(),
+        target: crate::common::selected("id"),
+        patch: fleet::Patch::Merge(json!({"id": "same", "environment": "x"})),
+    };
+    let rejection = fleet.reject(vec![renamed]);
+    let messages: Vec<&str> = rejection.violations().iter().map(|v| v.message.as_str()).collect();
+    assert_eq!((messages.len(), rejection.total()), (22, 60), "{messages:#?}");
+    assert_eq!(messages[21], "and 10 more things like these");
 }
 
 #[test]
@@ -221,7 +233,12 @@ fn what_is_told_does_not_grow_with_the_square_of_what_was_sent() {
     let mut body = cluster("new");
     body["patches"] = json!({"a".repeat(100_000): many});
     let rejection = fleet.reject(vec![create("clusters", body.clone())]);
-    assert!(rejection.violations()[0].message.contains("has 100000 bytes; 1024 are the most"), "{rejection}");
+    assert!(
+        rejection.violations()[0]
+            .message
+            .contains("has 100002 bytes as JSON, with quotes and escapes; 1024 are the most"),
+        "{rejection}"
+    );
     body["patches"] = json!({"a".repeat(1000): many});
     assert!(told_bytes(&fleet.reject(vec![create("clusters", body)])) < 400_000);
 
