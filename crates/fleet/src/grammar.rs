@@ -66,6 +66,11 @@ pub(crate) const FORMATS: &[Format] = &[
         test: plain_name,
         wants: "a name that is not empty and has neither `<<` nor `>>` in it",
     },
+    Format {
+        name: "yaml-text",
+        test: yaml_text,
+        wants: "one line that begins with a letter or a digit and that YAML reads as the same text without quotes: no `: `, no ` #`, no `<<`, `>>` or `${`, no `:` or blank at its end, and not a number, `true`, `null` or the like",
+    },
 ];
 
 /// What the keys of labels and annotations have to be on an object that the Flux Operator makes.
@@ -195,6 +200,21 @@ fn role_name(text: &str) -> bool {
 
 fn plain_name(text: &str) -> bool {
     !text.trim().is_empty() && !text.contains("<<") && !text.contains(">>")
+}
+
+/// A text that manifests may have without quotes, as Flux substitutes it.
+fn yaml_text(text: &str) -> bool {
+    let is_line_end = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let lower = text.to_ascii_lowercase();
+    let other_type = matches!(&*lower, "true" | "false" | "yes" | "no" | "on" | "off" | "y" | "n" | "null")
+        || lower.replace('_', "").parse::<f64>().is_ok()
+        || ["0x", "0o", "0b"].iter().any(|prefix| lower.starts_with(prefix));
+    text.starts_with(char::is_alphanumeric)
+        && text == text.trim()
+        && !text.contains(is_line_end)
+        && !text.ends_with(':')
+        && ![": ", " #", "<<", ">>", "${"].iter().any(|part| text.contains(part))
+        && !other_type
 }
 
 /// Whether a name matches a pattern of a `reserved` list: the name itself, or a prefix that ends in `*`.
@@ -381,6 +401,35 @@ mod tests {
             &["", "/a", "a/", "a//b", "..", "a/../b", "a/./b", "a b", "<<a>>"],
         );
         table(role_name, &["view", "system:node", "a_b.c-d"], &["", "a/b", ":a", "a%b"]);
+        table(
+            yaml_text,
+            &["eu-1", "dev one", "Zürich (old)", "a:b", "1a", "1.2.3", "c", "nothing"],
+            &[
+                "",
+                " ",
+                "a ",
+                "a\nb",
+                "a\u{2028}b",
+                "a: b",
+                "a:",
+                "a #b",
+                "a<<b",
+                "${A}",
+                "a ${B}",
+                "- a",
+                "*a",
+                "\"a\"",
+                "[a]",
+                "007",
+                "1e3",
+                "1_000",
+                "0x1f",
+                "True",
+                "null",
+                "inf",
+                "No",
+            ],
+        );
         table(plain_name, &["CN=x,OU=y", "a b", "a<b"], &["", " ", "a<<b", "a>>b"]);
     }
 

@@ -217,7 +217,7 @@ fn a_cluster_list_is_full_at_921_600_bytes_and_at_a_mebibyte_as_it_is_stored() {
     assert_eq!(spread(0).expect("exactly full").body().len(), 921_600);
     assert!(matches!(spread(1), Err(NoClusterList::TooLarge { count: 3000, bytes: 921_601 })));
     // As it is stored: many `<`, and plain characters for the rest.
-    let brackets = "<x".repeat(85);
+    let brackets = "x<".repeat(85);
     let stored = |body: &[u8]| body.len() + 5 * String::from_utf8_lossy(body).matches('<').count();
     let missing = fleet::MAX_STORED - stored(list(1500, &brackets, 0).expect("it fits").body());
     let name = format!("{brackets}{}", "x".repeat(missing / 1500));

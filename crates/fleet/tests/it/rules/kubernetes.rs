@@ -113,3 +113,30 @@ fn a_role_is_a_name_that_kubernetes_takes() {
         json!({"role": "system:aggregate-to-view"}),
     )]);
 }
+
+/// A Helm release and its namespace are called like the component.
+#[test]
+fn a_component_cannot_be_called_like_a_namespace_of_the_cluster_itself() {
+    let mut fleet = Fleet::empty();
+    for id in ["default", "kube-system", "kube-public", "kube-node-lease"] {
+        assert_contains(
+            &fleet.complaints(vec![create("platform_components", component(id))]),
+            &["is reserved"],
+        );
+    }
+    fleet.accept(vec![create("platform_components", component("kube-prometheus-stack"))]);
+}
+
+/// `${CLUSTER_NAME}` is substituted as text: a newline or `: ` broke the alerts of the cluster.
+#[test]
+fn the_name_of_a_cluster_stays_one_text_wherever_it_is_substituted() {
+    let mut fleet = Fleet::empty();
+    for name in ["a\nb", "a: b", "007", "true", "- a"] {
+        let mut body = cluster("a");
+        body["cluster_name"] = json!(name);
+        assert_contains(&fleet.complaints(vec![create("clusters", body)]), &["/cluster_name: "]);
+    }
+    let mut body = cluster("a");
+    body["cluster_name"] = json!("Zürich one");
+    fleet.accept(vec![create("clusters", body)]);
+}
