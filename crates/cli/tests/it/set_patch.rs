@@ -52,3 +52,20 @@ fn what_is_no_value_is_refused() {
         "unset patch traefik --cluster east --yes",
     ]));
 }
+
+/// `tolerations='[{"key":"a"}]'` silently became a string.
+#[test]
+fn a_list_is_not_silently_a_text() {
+    let world = World::new();
+    let told = world.harmless(&[
+        r#"set patch podinfo --cluster west 'tolerations=[{"key":"a","operator":"Exists"}]' --yes"#,
+        "set patch podinfo --cluster west 'tolerations=[]' --yes",
+    ]);
+    assert_eq!(world.document("/clusters/west")["patches"], json!(null));
+    world
+        .frs("set patch podinfo --cluster west 'tolerations[0].key=a' 'tolerations[0].operator=Exists' --yes")
+        .expect(0);
+    let values = world.document("/clusters/west/inputs/platform_components");
+    assert!(values.to_string().contains(r#""tolerations":[{"key":"a","operator":"Exists"}]"#), "{values}");
+    snapshot!(told);
+}

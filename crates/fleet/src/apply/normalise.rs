@@ -9,7 +9,7 @@ use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
 
 /// Brings an object into the one form that its meaning has: no `null`, references and dependencies sorted, no empty
-/// reference array and no empty patches. Tells which references are there twice.
+/// reference array and no empty patches, numbers and switches in patches as text. Tells which references are there twice.
 pub(super) fn normalise(
     kind: &Kind,
     kinds: &Kinds,
@@ -25,6 +25,11 @@ pub(super) fn normalise(
                 normalise_references(kind, map, findings);
             }
             if let Some(Value::Object(patches)) = map.get_mut(PATCHES) {
+                patches
+                    .values_mut()
+                    .filter_map(Value::as_object_mut)
+                    .flat_map(Map::values_mut)
+                    .for_each(as_text);
                 patches.retain(|_, of| of.as_object().is_none_or(|of| !of.is_empty()));
                 if patches.is_empty() {
                     map.remove(PATCHES);
@@ -55,6 +60,13 @@ fn normalise_references(kind: &Kind, map: &mut Map<String, Value>, findings: &mu
                 format!("`{one}` is there twice; list each {} once", kind.singular()),
             ));
         }
+    }
+}
+
+/// A patch value is text, and its type is what the text looks like: `3` and `"3"` mean the same.
+fn as_text(value: &mut Value) {
+    if let Value::Number(_) | Value::Bool(_) = value {
+        *value = Value::String(value.to_string());
     }
 }
 

@@ -464,6 +464,7 @@ fn patch_reference(
         draft.work.merge(bytes);
         let Some(at) = place.at else { return Ok(false) };
         let Some(reference) = list_of(map, &kind)[at].as_object_mut() else { return Ok(false) };
+        let was_said = reference.contains_key("enabled");
         let was_disabled = reference.get("enabled") == Some(&Value::Bool(false));
         let pointer_to = Pointer::to(kind.name().as_str()).item(at);
         let refused = |Finding { pointer, message }| {
@@ -480,6 +481,13 @@ fn patch_reference(
         }
         reference.insert("id".to_owned(), id.into());
         let is_disabled = reference.get("enabled") == Some(&Value::Bool(false));
+        if kind.shape() == Shape::Component
+            && !was_said
+            && reference.get("enabled") == Some(&Value::Bool(true))
+        {
+            // It is so already. Said once more it would change the document, and no answer.
+            reference.remove("enabled");
+        }
         // Named is what this very patch disables, not what it finds disabled.
         if is_disabled && (!was_disabled || patch.says_disabled()) {
             place.name_removal(draft, &kind, id);

@@ -265,7 +265,7 @@ fn values_reach_every_selected_cluster_that_has_the_component() {
         fleet.complaints(vec![values(all(), "podinfo", json!(["a"]))]),
         [": the values must be an object, or `null` to remove all of them"]
     );
-    assert_eq!(fleet.complaints(vec![values(all(), "podinfo", json!({"a": 1}))]).len(), 1);
+    assert_eq!(fleet.complaints(vec![values(all(), "podinfo", json!({"a": [1]}))]).len(), 1);
 }
 
 #[test]
@@ -309,4 +309,41 @@ fn operations_reach_every_selected_cluster_that_has_the_reference() {
         patch: Patch::Merge(json!({"labels": {"legacy": null}})),
     }]);
     assert_eq!(fleet.document("clusters", "prod-1")["labels"], json!({"region": "us"}));
+}
+
+/// `replicaCount: 3` in a file was refused, while the command line took `replicaCount=3`.
+#[test]
+fn numbers_and_switches_in_patches_are_the_text_that_they_look_like() {
+    let mut fleet = Fleet::small();
+    let patches =
+        |values: serde_json::Value| strategic("clusters", "dev-1", json!({"patches": {"podinfo": values}}));
+    fleet.accept(vec![patches(json!({"replicaCount": 3, "ui.message": null, "debug": true, "ratio": 0.5}))]);
+    let stored = fleet.document("clusters", "dev-1")["patches"]["podinfo"].clone();
+    assert_eq!(stored, json!({"replicaCount": "3", "debug": "true", "ratio": "0.5"}));
+    assert_eq!(fleet.input("dev-1", "platform-components", "podinfo")["values"]["replicaCount"], 3);
+    // Said in the other way it is no change.
+    assert!(fleet.accept(vec![patches(json!({"replicaCount": "3"}))]).commit.is_none());
+    assert_eq!(
+        fleet.complaints(vec![patches(json!({"list": [1]}))]),
+        ["/patches/podinfo/list: must be a string, not [1]"]
+    );
+}
+
+/// It rewrote 77 documents with what they meant already.
+#[test]
+fn enabling_what_is_enabled_changes_no_document() {
+    let mut fleet = Fleet::small();
+    let set = |enabled: bool| {
+        patch_reference("dev-1", "platform_components", "podinfo", json!({"enabled": enabled}))
+    };
+    assert!(fleet.accept(vec![set(true)]).commit.is_none());
+    fleet.accept(vec![set(false)]);
+    assert_eq!(fleet.input("dev-1", "platform-components", "podinfo")["enabled"], false);
+    fleet.accept(vec![set(true)]);
+    assert_eq!(fleet.input("dev-1", "platform-components", "podinfo")["enabled"], true);
+    assert!(fleet.accept(vec![set(true)]).commit.is_none());
+    // A kind without the field has none.
+    let wrong = patch_reference("dev-1", "namespaces", "team-a", json!({"enabled": true}));
+    let complaints = fleet.complaints(vec![wrong]);
+    assert!(complaints[0].contains("unknown field `enabled`"), "{complaints:#?}");
 }

@@ -29,8 +29,8 @@ fn patches_name_assigned_components_and_fit_their_delivery() {
         &["/patches/podinfo/a.b: contradicts", "/patches/podinfo: the list `l` has a gap"],
     );
     assert_contains(
-        &fleet.complaints(patches(json!({"podinfo": {"replicaCount": 3}}))),
-        &["/patches/podinfo/replicaCount: must be a string, not 3"],
+        &fleet.complaints(patches(json!({"podinfo": {"replicas": [3]}}))),
+        &["/patches/podinfo/replicas: must be a string, not [3]"],
     );
     let token = format!("glpat-{}", "a1B2".repeat(6));
     assert_contains(
