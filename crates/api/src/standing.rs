@@ -31,6 +31,9 @@ pub struct Standing {
     /// What it needs to go on, if the store holds something that this version does not understand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
+    /// How far its clock is behind the time of the last commit, if that is more than clocks differ: one of the clocks is or was wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_behind_seconds: Option<u64>,
     /// How old what it knows is.
     pub seconds_behind: Option<u64>,
     /// `running`, `failed`, or nothing if it does not write.

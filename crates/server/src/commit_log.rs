@@ -1,11 +1,12 @@
-//! A line in the log for each commit that becomes visible, at level `debug`, whoever made it.
+//! A line in the log for each commit that becomes visible, at level `debug`, whoever made it; a warning if its time is in the future.
 
 use std::sync::Arc;
 
 use fleet::Commit;
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, warn};
 
+use crate::clock;
 use crate::replica::Replica;
 
 /// Logs commits until it is told to stop. If there are more than it can follow, it begins again with the next one.
@@ -15,6 +16,13 @@ pub async fn follow(replica: Arc<Replica>, stop: CancellationToken) {
             let mut commits = replica.subscribe();
             while let Some(commit) = commits.next().await {
                 let Commit { header, changes } = &*commit;
+                if let Some(behind) = clock::behind(header.origin.time, clock::now()) {
+                    warn!(
+                        revision = header.at.revision.0,
+                        seconds = behind.as_secs(),
+                        "this process's clock is behind the time of a commit: one of the clocks is or was wrong. Until that time is reached, commits keep it, and the guard's hourly numbers do not come back"
+                    );
+                }
                 debug!(
                     revision = header.at.revision.0,
                     actor = &*header.origin.actor,

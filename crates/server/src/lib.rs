@@ -2,6 +2,7 @@
 //! `fleet` and nowhere here.
 
 pub mod accept;
+mod clock;
 pub mod commit_log;
 pub mod config;
 pub mod follower;

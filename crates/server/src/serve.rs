@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -26,6 +26,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
+use crate::clock;
 use crate::metrics::Metrics;
 use crate::requests;
 use crate::routes::Routes;
@@ -225,6 +226,7 @@ impl Server {
             stream.set_write_timeout(Some(WRITE_DEADLINE));
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
+                .auto_date_header(clock::has_http_date(SystemTime::now()))
                 .header_read_timeout(HEAD_DEADLINE)
                 .max_buf_size(MAX_HEAD)
                 // Whoever has said everything may still listen.

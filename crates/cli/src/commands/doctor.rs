@@ -175,6 +175,11 @@ fn freshness(standing: &Standing, findings: &mut Vec<Finding>) {
     if let Some(needs) = &standing.needs {
         findings.push(Finding::bad("needs", needs.clone(), NEWER));
     }
+    if let Some(seconds) = standing.clock_behind_seconds {
+        findings.push(Finding::attention("commits", format!("the last one is stamped {seconds} s ahead of the service's clock"),
+            "set the clock of the service's machine. If that is right, another one was wrong once: commits keep the later time until it is reached, and the guard's hourly numbers do not come back. `frs guard allow` lifts them; a new store from `frs export` is rid of them",
+        ));
+    }
     if standing.has_failed_writer() {
         findings.push(Finding::bad(
             "writer",
@@ -328,6 +333,7 @@ mod tests {
             hash: Some("abc".to_owned()),
             store: "reachable".to_owned(),
             needs: None,
+            clock_behind_seconds: None,
             seconds_behind: Some(0),
             writer: Some("running".to_owned()),
             guard,
@@ -377,6 +383,16 @@ mod tests {
         assert_eq!(
             found(|standing| standing.needs = Some("revision 8 was written by version 9.0.0".to_owned())),
             [fresh.clone(), (Grade::Bad, "needs: revision 8 was written by version 9.0.0".to_owned())]
+        );
+        assert_eq!(
+            found(|standing| standing.clock_behind_seconds = Some(3_600)),
+            [
+                fresh.clone(),
+                (
+                    Grade::Attention,
+                    "commits: the last one is stamped 3600 s ahead of the service's clock".to_owned()
+                )
+            ]
         );
         assert_eq!(
             found(|standing| standing.writer = Some(api::WRITER_FAILED.to_owned())),

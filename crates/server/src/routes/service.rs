@@ -11,7 +11,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use super::{Answer, App, Payload, Route, Table};
-use crate::wire;
+use crate::{clock, wire};
 
 static HEALTH: Route =
     Route::open("/health", "Whether the process runs.").answers(&[Answer(200, Payload::Health)]);
@@ -51,6 +51,10 @@ async fn ready(Shared(app): Shared<Arc<App>>) -> Response {
         hash: known.as_ref().map(|state| state.head().hash.to_string()),
         store: store.to_owned(),
         needs: app.replica.needs().map(|needs| needs.to_string()),
+        clock_behind_seconds: known
+            .as_ref()
+            .and_then(|state| clock::behind(state.time(), clock::now()))
+            .map(|behind| behind.as_secs()),
         seconds_behind: app.replica.millis_behind().map(|millis| millis / 1_000),
         writer: writer.map(ToOwned::to_owned),
         guard: wire::guard_limits(&app.policy),

@@ -7,16 +7,16 @@ mod thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::SystemTime;
 
 use fleet::{
     Applied, CommitId, ConfirmDigest, Key, Operation, Origin, Policy, Position, Rejection, Revision, State,
-    Timestamp, Transaction, apply,
+    Transaction, apply,
 };
 use ledger::{Append, Follow};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
+use crate::clock;
 use crate::metrics::Metrics;
 use crate::replica::Replica;
 
@@ -60,7 +60,7 @@ impl Request {
     pub fn transaction(self) -> Transaction {
         let origin = Origin {
             commit: CommitId(Uuid::now_v7().as_u128()),
-            time: now(),
+            time: clock::now(),
             actor: self.actor,
             reason: self.reason,
             request: self.request,
@@ -94,12 +94,6 @@ impl Decided {
         let commit = self.applied.commit.as_ref();
         commit.and_then(|commit| commit.header.origin.reason.as_deref()).unwrap_or_default()
     }
-}
-
-/// The time of day.
-pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// What has come of it. It is safe in the store.

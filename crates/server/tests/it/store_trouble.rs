@@ -501,3 +501,32 @@ async fn a_process_does_not_read_its_own_commits_back() {
     .await;
     assert_eq!(read.load(Ordering::Relaxed), 1, "only what another process wrote is read");
 }
+
+/// A clock that was once ahead is never forgiven: commits keep its time. It was not told anywhere.
+#[tokio::test]
+async fn a_commit_of_the_future_is_told_by_ready() {
+    let store = Memory::new();
+    fill(&store, &small_fleet()).await;
+    let api = Api::on_store(Mode::Crud, store.open());
+    assert!(api.get("/ready").await.expect(200).json().get("clock_behind_seconds").is_none());
+    let state = api.app.replica.known().expect("known");
+    let operation = fleet::Operation::Create {
+        kind: "namespaces".into(),
+        body: json!({"id": "later"}),
+        replace_decommissioned: false,
+    };
+    let origin = fleet::Origin {
+        commit: fleet::CommitId(77),
+        time: fleet::Timestamp(state.time().0 + 36_000_000),
+        actor: "a clock that is ahead".into(),
+        ..fleet::Origin::default()
+    };
+    let transaction =
+        fleet::Transaction { operations: vec![operation], derived: false, confirm: None, origin };
+    let applied = fleet::apply(&state, &fleet::Policy::default(), &transaction).expect("accepted");
+    let mut append = store.open().append.expect("for writing");
+    append.append(state.head(), &[applied.commit.expect("a commit")]).expect("appended");
+    let later = Api::on_store(Mode::Crud, store.open());
+    let behind = later.get("/ready").await.expect(200).json()["clock_behind_seconds"].as_u64();
+    assert!(behind.is_some_and(|seconds| (35_000..=36_000).contains(&seconds)), "{behind:?}");
+}
