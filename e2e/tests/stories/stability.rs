@@ -12,6 +12,7 @@ use crate::Story;
 
 pub(crate) const STORIES: &[(&str, Story)] = &[
     ("a_restart_or_another_store_changes_no_revision", same_revisions),
+    ("any_changed_annotation_of_a_provider_makes_it_ask_at_once", any_annotation),
     ("connections_stay_flat_over_500_polls", flat_connections),
 ];
 
@@ -33,6 +34,43 @@ fn same_revisions(world: &mut World) -> Result<()> {
     same(world, "the memory store")?;
     world.service.stop()?;
     world.service.resume()
+}
+
+/// Nobody would ask for ten hours, but for the annotation.
+fn any_annotation(world: &mut World) -> Result<()> {
+    const CHANGED: &str = "example.com/asked";
+    let (east, service) = (&world.east, &world.service);
+    let place = Place::flux(Kind::PROVIDER, "seldom");
+    east.kube.apply_all(&[json!({
+        "apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider",
+        "metadata": {
+            "name": "seldom", "namespace": "flux-system",
+            "annotations": {"fluxcd.controlplane.io/reconcileEvery": "10h"},
+        },
+        "spec": {
+            "type": "ExternalService", "insecure": true, "secretRef": {"name": "flux-resourceset"},
+            "url": format!("{}/api/v2/flux/clusters/east.k8s.example.com/namespaces", service.poll_url()),
+        },
+    })])?;
+    east.kube.ready(&place)?;
+    // What either annotation does, and which of them the operator takes note of.
+    for (annotation, noted) in
+        [("fluxcd.controlplane.io/requestedAt", false), ("reconcile.fluxcd.io/requestedAt", true)]
+    {
+        service.patch("/namespaces/team-a", &json!({"annotations": {CHANGED: annotation}}))?;
+        east.kube.patch(&place, &json!({"metadata": {"annotations": {annotation: annotation}}}))?;
+        let seen = until("the provider has what is new", || {
+            let provider = east.kube.get(&place)?;
+            let inputs = provider["status"]["exportedInputs"].as_array().cloned().unwrap_or_default();
+            let is_new = inputs.iter().any(|input| input["annotations"][CHANGED] == annotation);
+            ensure!(is_new, "{inputs:?}");
+            Ok(provider)
+        })?;
+        let handled = &seen["status"]["lastHandledReconcileAt"];
+        ensure!((handled == annotation) == noted, "{annotation}: lastHandledReconcileAt is {handled}");
+    }
+    east.kube.delete(&place)?;
+    service.patch("/namespaces/team-a", &json!({"annotations": {CHANGED: null}})).map(drop)
 }
 
 fn flat_connections(world: &mut World) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::kind::{Kind, Kinds, Shape};
 use crate::pointer::Pointer;
 
 /// Brings an object into the one form that its meaning has: no `null`, references and dependencies sorted, no empty
-/// reference array and no empty patches, numbers and switches in patches as text. Tells which references are there twice.
+/// reference array and no empty patches, integers and switches in patches as text. Tells which references are there twice.
 pub(super) fn normalise(
     kind: &Kind,
     kinds: &Kinds,
@@ -63,9 +63,10 @@ fn normalise_references(kind: &Kind, map: &mut Map<String, Value>, findings: &mu
     }
 }
 
-/// A patch value is text, and its type is what the text looks like: `3` and `"3"` mean the same.
+/// A patch value is text, and its type is what the text looks like: `3` and `"3"` mean the same. What would arrive as another type than it
+/// was written in, as a decimal number would, stays for the schema to refuse.
 fn as_text(value: &mut Value) {
-    if let Value::Number(_) | Value::Bool(_) = value {
+    if value.is_i64() || value.is_boolean() {
         *value = Value::String(value.to_string());
     }
 }

@@ -313,19 +313,24 @@ fn operations_reach_every_selected_cluster_that_has_the_reference() {
 
 /// `replicaCount: 3` in a file was refused, while the command line took `replicaCount=3`.
 #[test]
-fn numbers_and_switches_in_patches_are_the_text_that_they_look_like() {
+fn integers_and_switches_in_patches_are_the_text_that_they_look_like() {
     let mut fleet = Fleet::small();
     let patches =
         |values: serde_json::Value| strategic("clusters", "dev-1", json!({"patches": {"podinfo": values}}));
-    fleet.accept(vec![patches(json!({"replicaCount": 3, "ui.message": null, "debug": true, "ratio": 0.5}))]);
+    fleet.accept(vec![patches(json!({"replicaCount": 3, "ui.message": null, "debug": true}))]);
     let stored = fleet.document("clusters", "dev-1")["patches"]["podinfo"].clone();
-    assert_eq!(stored, json!({"replicaCount": "3", "debug": "true", "ratio": "0.5"}));
+    assert_eq!(stored, json!({"replicaCount": "3", "debug": "true"}));
     assert_eq!(fleet.input("dev-1", "platform-components", "podinfo")["values"]["replicaCount"], 3);
     // Said in the other way it is no change.
     assert!(fleet.accept(vec![patches(json!({"replicaCount": "3"}))]).commit.is_none());
     assert_eq!(
         fleet.complaints(vec![patches(json!({"list": [1]}))]),
         ["/patches/podinfo/list: must be a string, not [1]"]
+    );
+    // It would arrive as a text.
+    assert_eq!(
+        fleet.complaints(vec![patches(json!({"ratio": 0.5}))]),
+        ["/patches/podinfo/ratio: must be a string, not 0.5"]
     );
 }
 
