@@ -123,6 +123,13 @@ impl Id {
     }
 }
 
+impl Dns {
+    /// Its hash, which was worked out when it was made.
+    pub(crate) fn hash_code(&self) -> u64 {
+        self.0.hash
+    }
+}
+
 /// The kind that holds the clusters.
 pub const CLUSTERS: &str = "clusters";
 /// The kind that holds the component catalog.

@@ -1,4 +1,4 @@
-//! The catalog of one kind as a persistent table, made for the read path: a poll looks up every input it sends.
+//! A persistent table of what has a name, made for the read path: a poll looks up its cluster, and every input that it sends.
 //!
 //! The table is cut into shards behind shared pointers. A look-up is one hash and two hops, against five or six in a hash trie;
 //! a write copies one shard, and many writes to one version of the table copy each shard at most once.
@@ -10,38 +10,56 @@ use hashbrown::HashTable;
 use crate::document::{Component, Definition, Stored};
 use crate::ids::{self, Id};
 
+/// How many shards a catalog has.
 const SHARDS: usize = 64;
 
-/// A document that is found by its id.
-pub(crate) trait Named {
+/// What is found by its name.
+pub(crate) trait Named: Clone {
+    fn name(&self) -> &str;
+    /// The hash of its name.
+    fn hash_code(&self) -> u64;
+}
+
+/// A document of the catalog.
+pub(crate) trait Identified {
     fn id(&self) -> &Id;
 }
 
-impl Named for Component {
+impl Identified for Component {
     fn id(&self) -> &Id {
         &self.id
     }
 }
 
-impl Named for Definition {
+impl Identified for Definition {
     fn id(&self) -> &Id {
         &self.id
     }
 }
 
-type Shard<T> = HashTable<Arc<Stored<T>>>;
+impl<T: Identified> Named for Arc<Stored<T>> {
+    fn name(&self) -> &str {
+        self.doc.id().as_str()
+    }
 
-pub(crate) struct Shelf<T> {
-    shards: Arc<[Arc<Shard<T>>; SHARDS]>,
+    fn hash_code(&self) -> u64 {
+        self.doc.id().hash_code()
+    }
 }
 
-impl<T> Clone for Shelf<T> {
+type Shard<V> = HashTable<V>;
+
+pub(crate) struct Shelf<V, const N: usize = SHARDS> {
+    shards: Arc<[Arc<Shard<V>>; N]>,
+}
+
+impl<V, const N: usize> Clone for Shelf<V, N> {
     fn clone(&self) -> Self {
         Self { shards: self.shards.clone() }
     }
 }
 
-impl<T> Default for Shelf<T> {
+impl<V, const N: usize> Default for Shelf<V, N> {
     fn default() -> Self {
         let empty = Arc::new(HashTable::new());
         Self { shards: Arc::new(std::array::from_fn(|_| empty.clone())) }
@@ -49,46 +67,40 @@ impl<T> Default for Shelf<T> {
 }
 
 /// Bits that neither choose a bucket in a shard nor its tag.
-fn shard(hash: u64) -> usize {
-    (hash >> 32) as usize % SHARDS
+fn shard<const N: usize>(hash: u64) -> usize {
+    (hash >> 32) as usize % N
 }
 
-impl<T: Named> Shelf<T> {
-    /// The document of an id that a cluster holds: mostly the very allocation that the shelf holds, so no text is compared.
-    pub(crate) fn get(&self, id: &Id) -> Option<&Arc<Stored<T>>> {
-        let hash = id.hash_code();
-        self.shards[shard(hash)].find(hash, |stored| stored.doc.id() == id)
+impl<V: Named, const N: usize> Shelf<V, N> {
+    pub(crate) fn find(&self, name: &str) -> Option<&V> {
+        let hash = ids::hash_of(name);
+        self.shards[shard::<N>(hash)].find(hash, |value| value.name() == name)
     }
 
-    pub(crate) fn find(&self, id: &str) -> Option<&Arc<Stored<T>>> {
-        let hash = ids::hash_of(id);
-        self.shards[shard(hash)].find(hash, |stored| stored.doc.id().as_str() == id)
-    }
-
-    pub(crate) fn insert(&mut self, stored: Arc<Stored<T>>) {
-        let hash = stored.doc.id().hash_code();
+    pub(crate) fn insert(&mut self, value: V) {
+        let hash = value.hash_code();
         let table = self.shard_mut(hash);
-        match table.find_mut(hash, |other| other.doc.id() == stored.doc.id()) {
-            Some(place) => *place = stored,
+        match table.find_mut(hash, |other| other.name() == value.name()) {
+            Some(place) => *place = value,
             None => {
-                table.insert_unique(hash, stored, |other| other.doc.id().hash_code());
+                table.insert_unique(hash, value, Named::hash_code);
             }
         }
     }
 
-    pub(crate) fn remove(&mut self, id: &str) {
-        let hash = ids::hash_of(id);
-        if let Ok(entry) = self.shard_mut(hash).find_entry(hash, |stored| stored.doc.id().as_str() == id) {
+    pub(crate) fn remove(&mut self, name: &str) {
+        let hash = ids::hash_of(name);
+        if let Ok(entry) = self.shard_mut(hash).find_entry(hash, |value| value.name() == name) {
             entry.remove();
         }
     }
 
-    fn shard_mut(&mut self, hash: u64) -> &mut Shard<T> {
-        Arc::make_mut(&mut Arc::make_mut(&mut self.shards)[shard(hash)])
+    fn shard_mut(&mut self, hash: u64) -> &mut Shard<V> {
+        Arc::make_mut(&mut Arc::make_mut(&mut self.shards)[shard::<N>(hash)])
     }
 
-    /// All documents, in no particular order.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &Arc<Stored<T>>> {
+    /// All of it, in no particular order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.shards.iter().flat_map(|shard| shard.iter())
     }
 
@@ -97,8 +109,16 @@ impl<T: Named> Shelf<T> {
     }
 }
 
-impl<T: Named + PartialEq> PartialEq for Shelf<T> {
+impl<T: Identified, const N: usize> Shelf<Arc<Stored<T>>, N> {
+    /// The document of an id that a cluster holds: mostly the very allocation that the shelf holds, so no text is compared.
+    pub(crate) fn get(&self, id: &Id) -> Option<&Arc<Stored<T>>> {
+        let hash = id.hash_code();
+        self.shards[shard::<N>(hash)].find(hash, |stored| stored.doc.id() == id)
+    }
+}
+
+impl<V: Named + PartialEq, const N: usize> PartialEq for Shelf<V, N> {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.values().all(|stored| other.get(stored.doc.id()) == Some(stored))
+        self.len() == other.len() && self.values().all(|value| other.find(value.name()) == Some(value))
     }
 }

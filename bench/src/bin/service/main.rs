@@ -49,6 +49,8 @@ pub(crate) struct Seeded {
 pub(crate) enum Server {
     Hyper,
     Ours,
+    /// The binary of `BENCH_BEFORE`, to be compared with.
+    Before,
     Nginx,
 }
 
@@ -57,6 +59,7 @@ impl Server {
         match self {
             Self::Hyper => "bare hyper",
             Self::Ours => "the service",
+            Self::Before => "before",
             Self::Nginx => "nginx",
         }
     }
@@ -67,6 +70,7 @@ struct Plan {
     sizes: Vec<usize>,
     rounds: usize,
     binary: PathBuf,
+    before: Option<PathBuf>,
     /// Where the figures are written; nowhere if only a part is measured.
     book: Option<PathBuf>,
 }
@@ -78,9 +82,11 @@ impl Plan {
             std::env::var("BENCH_CLUSTERS").ok().map(|sizes| sizes.split(',').map(number).collect());
         let beside = std::env::current_exe().expect("this program").with_file_name("flux-resourceset");
         Self {
-            book: sizes.is_none().then(|| PathBuf::from("docs/src")),
+            book: (sizes.is_none() && std::env::var_os("BENCH_BEFORE").is_none())
+                .then(|| PathBuf::from("docs/src")),
             sizes: sizes.unwrap_or_else(|| vec![10, 10_000, 100_000]),
             rounds: std::env::var("BENCH_ROUNDS").map_or(5, |rounds| number(&rounds)),
+            before: std::env::var_os("BENCH_BEFORE").map(PathBuf::from),
             binary: std::env::var_os("BENCH_BINARY").map_or(beside, PathBuf::from),
         }
     }
@@ -123,6 +129,11 @@ fn measure(plan: &Plan, clusters: usize, folder: &Path) -> Measured {
     let this = std::env::current_exe().expect("this program");
     let hyper = Process::listening(Command::new(this).arg("bare-hyper").arg(&file));
     let mut servers = vec![(Server::Hyper, hyper), (Server::Ours, service)];
+    if let Some(before) = &plan.before {
+        let database = folder.join("before.db");
+        fill(&database, clusters);
+        servers.push((Server::Before, Process::service(before, &database, None).0));
+    }
     if nginx::version().is_some() {
         servers.push((Server::Nginx, nginx::serve(&file, folder)));
     }

@@ -19,7 +19,7 @@ use crate::ids::{Dns, Id, KindName, PATCHES, PLATFORM_COMPONENTS};
 use crate::kind::{Kinds, Shape};
 
 /// A reference to a document, and what this cluster overrides of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Reference<O> {
     /// What is referred to.
     pub id: Id,

@@ -1,11 +1,12 @@
-//! Shares allocations: a fleet names few components, but names each of them a hundred thousand times, and overrides them in few ways.
+//! Shares allocations: a fleet names few components, but names each of them a hundred thousand times, overrides them in few ways, and
+//! mostly has many clusters that refer to the same.
 
 use std::hash::Hash;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::{ComponentOverrides, Fields};
+use super::{ComponentOverrides, Fields, Reference};
 use crate::ids::Id;
 use crate::state::State;
 
@@ -15,6 +16,8 @@ pub(crate) struct Interner<'a> {
     seen: FxHashSet<Id>,
     overrides: FxHashSet<Arc<ComponentOverrides>>,
     fields: FxHashSet<Arc<Fields>>,
+    components: FxHashSet<Arc<[Reference<ComponentOverrides>]>>,
+    references: FxHashSet<Arc<[Reference<Fields>]>>,
 }
 
 impl<'a> Interner<'a> {
@@ -24,6 +27,8 @@ impl<'a> Interner<'a> {
             seen: FxHashSet::default(),
             overrides: FxHashSet::default(),
             fields: FxHashSet::default(),
+            components: FxHashSet::default(),
+            references: FxHashSet::default(),
         }
     }
 
@@ -49,6 +54,26 @@ impl<'a> Interner<'a> {
     pub(crate) fn share_fields(&mut self, fields: Fields) -> Arc<Fields> {
         shared(&mut self.fields, fields)
     }
+
+    pub(crate) fn share_components(
+        &mut self,
+        list: Vec<Reference<ComponentOverrides>>,
+    ) -> Arc<[Reference<ComponentOverrides>]> {
+        shared_list(&mut self.components, list)
+    }
+
+    pub(crate) fn share_references(&mut self, list: Vec<Reference<Fields>>) -> Arc<[Reference<Fields>]> {
+        shared_list(&mut self.references, list)
+    }
+}
+
+fn shared_list<T: Eq + Hash>(seen: &mut FxHashSet<Arc<[T]>>, list: Vec<T>) -> Arc<[T]> {
+    if let Some(known) = seen.get(&*list) {
+        return known.clone();
+    }
+    let shared: Arc<[T]> = list.into();
+    seen.insert(shared.clone());
+    shared
 }
 
 fn shared<T: Eq + Hash>(seen: &mut FxHashSet<Arc<T>>, value: T) -> Arc<T> {

@@ -261,6 +261,9 @@ trait Overrides: Sized {
     ) -> Result<(), A::Error>;
 
     fn finish(read: ReadOverrides, names: &mut Interner<'_>) -> Arc<Self>;
+
+    /// One list for all clusters that have the same.
+    fn share(list: Vec<Reference<Self>>, names: &mut Interner<'_>) -> Arc<[Reference<Self>]>;
 }
 
 /// What was found of the overrides of a reference.
@@ -283,6 +286,10 @@ impl Overrides for Fields {
 
     fn finish(read: ReadOverrides, names: &mut Interner<'_>) -> Arc<Self> {
         names.share_fields(Self::of(read.rest))
+    }
+
+    fn share(list: Vec<Reference<Self>>, names: &mut Interner<'_>) -> Arc<[Reference<Self>]> {
+        names.share_references(list)
     }
 }
 
@@ -314,6 +321,10 @@ impl Overrides for ComponentOverrides {
         let mut overrides = Self { rest: Fields::of(read.rest), ..read.component };
         overrides.hash = fragment::hash_of_overrides(&overrides);
         names.share_overrides(overrides)
+    }
+
+    fn share(list: Vec<Reference<Self>>, names: &mut Interner<'_>) -> Arc<[Reference<Self>]> {
+        names.share_components(list)
     }
 }
 
@@ -350,7 +361,7 @@ impl<'de, O: Overrides> Visitor<'de> for ReferencesSeed<'_, '_, O> {
             let seed = ReferenceSeed(ReferencesSeed::<O>::new(self.kind, &mut *self.names));
             match items.next_element_seed(seed)? {
                 Some(reference) => references.push(reference),
-                None => return Ok(references.into()),
+                None => return Ok(O::share(references, self.names)),
             }
         }
     }

@@ -72,8 +72,7 @@ impl State {
                 Arc::make_mut(&mut self.kind_entries).insert(kind.name().clone(), Stored::new(kind, counted));
             }
             Entry::Tombstone(doc) => {
-                let dns = doc.dns.clone();
-                self.served.insert_mut(dns, Served::Decommissioned(Arc::new(Stored::new(doc, counted))));
+                self.served.insert(Served::Decommissioned(Arc::new(Stored::new(doc, counted))));
             }
             Entry::Component(doc) => self.components.insert(Arc::new(Stored::new(*doc, counted))),
             Entry::Definition(kind, doc) => {
@@ -89,7 +88,7 @@ impl State {
             }
             Entry::Cluster(doc) => {
                 let stored = Arc::new(Stored::new(*doc, counted));
-                self.served.insert_mut(stored.doc.dns.clone(), Served::Live(stored.clone()));
+                self.served.insert(Served::Live(stored.clone()));
                 self.clusters.insert_mut(stored.doc.id.clone(), stored);
             }
             Entry::System(entry) => {
@@ -106,7 +105,7 @@ impl State {
             // Refused before it comes here.
             Key::Kind(_) => {}
             Key::Tombstone(dns) => {
-                self.served.remove_mut(dns);
+                self.served.remove(dns.as_str());
             }
             Key::System(key) => {
                 self.system.remove_mut(key);
@@ -118,7 +117,7 @@ impl State {
                     self.clusters.remove_mut(id);
                     if matches!(self.served(cluster.doc.dns.as_str()), Some(Served::Live(live)) if live.doc.id == *id)
                     {
-                        self.served.remove_mut(&cluster.doc.dns);
+                        self.served.remove(cluster.doc.dns.as_str());
                     }
                 }
                 Shape::Component => self.components.remove(id.as_str()),

@@ -20,13 +20,17 @@ use crate::hash::{Counted, Hash, Position, StateDigest, Sum};
 use crate::ids::{Dns, Id, KindName, Revision, Timestamp, Uid};
 use crate::key::{DocumentKey, Key, SystemKey};
 use crate::kind::{Kind, Kinds, Shape};
-use crate::shelf::Shelf;
+use crate::shelf::{Named, Shelf};
 use crate::space::SystemEntry;
 
 pub(crate) use advance::{Step, Uses};
 pub(crate) use entry::{Entry, Source, decode_document, decode_tombstone};
 
 type Table<K, V> = HashTrieMapSync<K, V, FxBuildHasher>;
+type Catalog<T> = Shelf<Arc<Stored<T>>>;
+
+/// How many shards the table of DNS names has: a change of one cluster copies one of them, and there may be a hundred thousand names.
+const SHARDS: usize = 256;
 
 /// What is known of a DNS name. The only source of an empty answer.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,6 +39,25 @@ pub enum Served {
     Live(Arc<Stored<Cluster>>),
     /// A cluster that was, whose Flux is to clean up.
     Decommissioned(Arc<Stored<Tombstone>>),
+}
+
+impl Served {
+    fn dns(&self) -> &Dns {
+        match self {
+            Self::Live(cluster) => &cluster.doc.dns,
+            Self::Decommissioned(tombstone) => &tombstone.doc.dns,
+        }
+    }
+}
+
+impl Named for Served {
+    fn name(&self) -> &str {
+        self.dns().as_str()
+    }
+
+    fn hash_code(&self) -> u64 {
+        self.dns().hash_code()
+    }
 }
 
 /// The fleet at one position of the ledger.
@@ -46,10 +69,10 @@ pub struct State {
     sum: Sum,
     kinds: Arc<Kinds>,
     kind_entries: Arc<BTreeMap<KindName, Stored<Arc<Kind>>>>,
-    components: Shelf<Component>,
-    definitions: Table<KindName, Shelf<Definition>>,
+    components: Catalog<Component>,
+    definitions: Table<KindName, Catalog<Definition>>,
     clusters: RedBlackTreeMapSync<Id, Arc<Stored<Cluster>>>,
-    served: Table<Dns, Served>,
+    served: Shelf<Served, SHARDS>,
     /// How often each document is referred to. Counts, not lists: who refers is scanned for when it is asked.
     usage: Table<DocumentKey, u32>,
     system: Table<SystemKey, Arc<Stored<SystemEntry>>>,
@@ -91,7 +114,7 @@ impl State {
             components: Shelf::default(),
             definitions: table(),
             clusters: RedBlackTreeMapSync::new_sync(),
-            served: table(),
+            served: Shelf::default(),
             usage: table(),
             system: table(),
             spending: Spending::default(),
@@ -144,7 +167,7 @@ impl State {
 
     /// What is known of a DNS name.
     pub fn served(&self, dns: &str) -> Option<&Served> {
-        self.served.get(dns)
+        self.served.find(dns)
     }
 
     /// A live cluster by its id.
@@ -179,12 +202,12 @@ impl State {
     }
 
     /// The catalog as a table.
-    pub(crate) fn catalog(&self) -> &Shelf<Component> {
+    pub(crate) fn catalog(&self) -> &Catalog<Component> {
         &self.components
     }
 
     /// The documents of a kind without special rules, as a table.
-    pub(crate) fn definitions(&self, kind: &str) -> Option<&Shelf<Definition>> {
+    pub(crate) fn definitions(&self, kind: &str) -> Option<&Catalog<Definition>> {
         self.definitions.get(kind)
     }
 
@@ -209,7 +232,7 @@ impl State {
 
     /// The decommission record of a DNS name.
     pub fn tombstone(&self, dns: &str) -> Option<&Arc<Stored<Tombstone>>> {
-        match self.served.get(dns) {
+        match self.served.find(dns) {
             Some(Served::Decommissioned(tombstone)) => Some(tombstone),
             _ => None,
         }
@@ -261,7 +284,7 @@ impl State {
                 .definitions
                 .get(kind)
                 .into_iter()
-                .flat_map(Shelf::values)
+                .flat_map(Catalog::values)
                 .map(|stored| &stored.doc.id)
                 .collect(),
         };

@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use fleet::{State, list_clusters, render};
 use http::{HeaderValue, Method, Request, header};
+use http_body::Body as _;
 
 use super::answer::json_body;
 use super::call::{Call, Fleet, Segments};
@@ -58,6 +59,10 @@ pub(super) fn poll(app: &App, request: &Request<Body>) -> Option<Response> {
     let admitted = guard::admit_poll(&INPUTS, app, request.headers(), dns);
     let answered = admitted.and_then(|()| answer_poll(&Fleet::now(app)?.0, dns, kind));
     let mut response = answered.unwrap_or_else(IntoResponse::into_response);
+    // As the router does it.
+    if let Some(length) = response.body().size_hint().exact() {
+        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    }
     response.extensions_mut().insert(&INPUTS);
     Some(response)
 }

@@ -1,6 +1,8 @@
 //! The writer: one thread that decides about every change, in order, and the only thing in the process that can append to the store.
-//! This file is its handle, and what goes in and out; `thread` is what it does, `group` how several changes become one append.
+//! This file is its handle, and what goes in and out; `thread` is what it does, `group` how several changes become one append, `decided`
+//! what was decided before.
 
+mod decided;
 mod group;
 mod thread;
 
@@ -9,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use fleet::{
-    Applied, CommitId, ConfirmDigest, Key, Operation, Origin, Policy, Position, Rejection, Revision, State,
-    Transaction, apply,
+    CommitId, ConfirmDigest, Key, Operation, Origin, Policy, Rejection, Revision, State, Transaction,
 };
 use ledger::{Append, Follow};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
+
+pub use decided::Decided;
 
 use crate::clock;
 use crate::metrics::Metrics;
@@ -68,31 +71,6 @@ impl Request {
             idempotency: None,
         };
         Transaction { operations: self.operations, derived: self.derived, confirm: self.confirm, origin }
-    }
-}
-
-/// A change that was decided before it came to the writer, on a state that may still be the fleet. What `apply` says depends on nothing
-/// else, so it is not asked again.
-pub struct Decided {
-    on: Position,
-    applied: Applied,
-}
-
-impl Decided {
-    /// Decides about a request.
-    pub fn on(state: &State, policy: &Policy, request: Request) -> Result<Self, Rejection> {
-        Ok(Self { on: state.head(), applied: apply(state, policy, &request.transaction())? })
-    }
-
-    /// The fleet after it.
-    pub fn next(&self) -> &State {
-        &self.applied.next
-    }
-
-    /// Why it is to be made.
-    pub fn reason(&self) -> &str {
-        let commit = self.applied.commit.as_ref();
-        commit.and_then(|commit| commit.header.origin.reason.as_deref()).unwrap_or_default()
     }
 }
 

@@ -236,7 +236,9 @@ fn calls(code: &str, name: &str) -> bool {
 /// That no handler can append is held by a type: the writer owns the only `Append` of a process.
 #[test]
 fn changes_are_decided_by_the_writer_checked_for_a_seed_and_tried_in_one_place() {
-    for (name, files) in [("apply", &["/writer/group.rs", "/seed.rs"][..]), ("plan", &["/routes/write.rs"])] {
+    for (name, files) in
+        [("apply", &["/writer/group.rs", "/writer/decided.rs"][..]), ("plan", &["/routes/write.rs"])]
+    {
         for (file, code) in code("crates/server/src") {
             let may = files.iter().any(|allowed| file.ends_with(allowed));
             let is_own = name == "plan" && file.ends_with("/wire.rs");
