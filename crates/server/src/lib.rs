@@ -4,8 +4,10 @@
 pub mod accept;
 pub mod commit_log;
 pub mod config;
+pub mod connections;
 pub mod follower;
 pub mod gzip;
+pub mod heavy;
 pub mod identity;
 pub mod json;
 pub mod metrics;

@@ -61,7 +61,7 @@ impl WriterThread {
             {
                 waiting.push_back(job);
             }
-            // A client that was told that nothing is known, and has gone, would be surprised by a change that comes later.
+            // What nobody waits for any more need not take part in the group. Each is looked at again when its turn comes.
             waiting.retain(|job| !job.reply.is_closed());
             if let Err(ended) = self.one_group(&mut waiting) {
                 refuse(waiting.drain(..), ENDED);
