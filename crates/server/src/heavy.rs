@@ -97,6 +97,14 @@ pub fn with_bytes<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     if bytes > LARGE && can_hand_over { tokio::task::block_in_place(work) } else { work() }
 }
 
+/// Has this thread stand back behind those that answer polls, as far as `nice` counts.
+pub fn stand_back(niceness: i32) {
+    // On Linux this is about the thread that calls it.
+    if let Err(error) = rustix::process::setpriority_process(None, niceness) {
+        warn!(%error, "the priority of a thread could not be lowered");
+    }
+}
+
 /// Room for the body of a request.
 pub struct Room(#[expect(dead_code, reason = "it is held, not used")] OwnedSemaphorePermit);
 
@@ -118,10 +126,7 @@ impl Lane {
         for n in 1..=AT_ONCE {
             let queue = queue.clone();
             std::thread::Builder::new().name(format!("{name}-{n}")).spawn(move || {
-                // On Linux this is about the thread that calls it.
-                if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-                    warn!(%error, "the priority of a thread could not be lowered");
-                }
+                stand_back(NICENESS);
                 while let Some(task) = queue.next() {
                     task.run();
                 }

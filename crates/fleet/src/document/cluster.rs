@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Deserializer;
-use serde_json::{Map, Value};
 
 use super::encode::{self, Wanted};
 use super::patches::Patches;

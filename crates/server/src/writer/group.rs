@@ -143,10 +143,10 @@ mod tests {
         let then = decided(one.next(), "b");
         let other = Arc::new(decided(&fleet(), "c").next().clone());
         assert_eq!(other.head().revision, one.next().head().revision);
-        let change = || Change::Decided(Box::new(decided(one.next(), "b")));
-        let queue = || VecDeque::from([wanted(Job::new(None, change()))]);
-        let made = Group::decide(Arc::new(one.next().clone()), &Policy::default(), &queue());
-        assert_eq!(made.commits[0].changes, then.applied.commit.as_ref().expect("a commit").changes);
+        let made_before = || Change::Decided(Box::new(decided(one.next(), "b")));
+        let queue = || VecDeque::from([wanted(Job::new(None, made_before()))]);
+        let group = Group::decide(Arc::new(one.next().clone()), &Policy::default(), &queue());
+        assert_eq!(group.commits[0].changes, then.applied.commit.as_ref().expect("a commit").changes);
         let stale = Group::decide(other, &Policy::default(), &queue());
         assert!(matches!(stale.outcomes[0], Err(NotWritten::Stale { .. })) && stale.commits.is_empty());
     }
