@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run run-clean install generated test tools unit fmt fmt-check clippy deny docs golden shell demo cli-demo demo-clean e2e e2e-parts bench bench-core bench-work mutants
+.PHONY: help run run-clean install generated test tools unit fmt fmt-check clippy deny docs golden shell demo cli-demo demo-clean e2e e2e-parts bench bench-core bench-work bench-starvation mutants
 
 # A step notes that it has passed, for .ci/run to see that none was left out.
 passed = @[ -z "$$SUITES_RAN" ] || echo $@ >> "$$SUITES_RAN"
@@ -101,6 +101,10 @@ bench: ## measure the service beside bare hyper and nginx, and write the figures
 
 bench-work: ## measure the largest transactions that are accepted: how long nobody else's change is decided
 	cargo run --release -p bench --example work --locked
+
+bench-starvation: ## measure polls beside 64 planners, 32 historians and the largest writes (BENCH_CLUSTERS=10000, BENCH_SECONDS=20)
+	cargo build --release -p server --locked
+	cargo run --release -p bench --example starvation --locked
 
 mutants: ## look for code that can be changed without a test noticing (an hour; MUTANTS="-f '*guard.rs'" for a part)
 	PROPTEST_CASES=32 scripts/tool cargo-mutants mutants $(MUTANTS)

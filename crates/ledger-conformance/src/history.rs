@@ -1,7 +1,7 @@
 //! Questions about the past: who changed what, when, and what it was then.
 
 use fleet::{Key, Revision, Timestamp};
-use ledger::{Edit, Opened, Query, Record};
+use ledger::{Edit, Most, Opened, Paged, Query, Record, Version};
 use serde_json::json;
 
 use crate::Store;
@@ -138,8 +138,9 @@ pub fn changes_come_in_pages_with_what_was_before(store: &Store) {
     let mut ledger = store.open();
     past(&mut ledger);
     let commits = ledger.follow.read(fleet::Position::default(), ALL).expect("commits");
-    let page =
-        |revision, from, limit| ledger.history.changes(Revision(revision), from, limit).expect("changes");
+    let page = |revision, from, limit| {
+        ledger.history.changes(Revision(revision), from, Most::items(limit)).expect("changes")
+    };
     let changes = |edits: Vec<Edit>| edits.into_iter().map(|edit| edit.change).collect::<Vec<_>>();
     let kinds = &commits[0].changes;
     assert_eq!(kinds.len(), 4);
@@ -172,7 +173,9 @@ pub fn versions_of_a_document_come_newest_first_with_before_and_after(store: &St
     let mut ledger = store.open();
     past(&mut ledger);
     let commits = ledger.follow.read(fleet::Position::default(), ALL).expect("commits");
-    let versions = ledger.history.versions(&Key::document("namespaces", "a"), None, 100).expect("versions");
+    let of = |id| ledger.history.versions(&Key::document("namespaces", id), None, Most::items(100));
+    let Paged { items: versions, more } = of("a").expect("versions");
+    assert!(!more);
     for version in &versions {
         let commit = commits.iter().find(|commit| commit.header.at == version.header.at).expect("a commit");
         assert_eq!(version.header.origin, commit.header.origin);
@@ -191,19 +194,51 @@ pub fn versions_of_a_document_come_newest_first_with_before_and_after(store: &St
             (2, None, made),
         ]
     );
-    assert_eq!(ledger.history.versions(&Key::document("namespaces", "never"), None, 100), Ok(vec![]));
+    assert_eq!(of("never"), Ok(Paged { items: vec![], more: false }));
 }
 
 pub fn versions_come_in_pages(store: &Store) {
     let mut ledger = store.open();
     past(&mut ledger);
     let key = Key::document("namespaces", "a");
-    let all = ledger.history.versions(&key, None, 100).expect("versions");
-    let page = |before, limit| ledger.history.versions(&key, before, limit).expect("versions");
-    assert_eq!(page(None, 2), all[..2], "with what was before the last of them");
-    assert_eq!(page(Some(all[1].header.at.revision), 2), all[2..4]);
-    assert_eq!(page(Some(all[3].header.at.revision), 2), all[4..]);
-    assert_eq!(page(Some(Revision(0)), 2), []);
-    assert_eq!(page(Some(Revision(u64::MAX)), 100), all);
-    assert_eq!(page(None, 0), []);
+    let page = |before, limit| {
+        let Paged { items, more } =
+            ledger.history.versions(&key, before, Most::items(limit)).expect("versions");
+        (items, more)
+    };
+    let (all, _) = page(None, 100);
+    let some = |range: std::ops::Range<usize>, more| (all[range].to_vec(), more);
+    assert_eq!(page(None, 2), some(0..2, true), "with what was before the last of them");
+    assert_eq!(page(Some(all[1].header.at.revision), 2), some(2..4, true));
+    assert_eq!(page(Some(all[3].header.at.revision), 2), some(4..5, false));
+    assert_eq!(page(Some(Revision(0)), 2), some(0..0, false));
+    assert_eq!(page(Some(Revision(u64::MAX)), 100), some(0..5, false));
+    assert_eq!(page(None, 5), some(0..5, false), "exactly as many as there are");
+}
+
+pub fn pages_of_large_bodies_are_shorter_and_have_at_least_one_item(store: &Store) {
+    let mut ledger = store.open();
+    past(&mut ledger);
+    let key = Key::document("namespaces", "a");
+    let most = |bytes| Most { items: 100, bytes };
+    let whole = ledger.history.versions(&key, None, most(usize::MAX)).expect("versions").items;
+    let bytes = |body: Option<&fleet::Canonical>| body.map_or(0, |body| body.as_str().len());
+    let size = |version: &Version| bytes(version.before.as_ref()) + bytes(version.after.as_ref());
+    let versions = |bytes| {
+        let page = ledger.history.versions(&key, None, most(bytes)).expect("versions");
+        assert_eq!(page.items, whole[..page.items.len()], "each with what was before it");
+        (page.items.len(), page.more)
+    };
+    assert_eq!(versions(0), (1, true));
+    assert_eq!(versions(size(&whole[0]) - 1), (1, true));
+    assert_eq!(versions(size(&whole[0])), (2, true), "it ends after what is over the bytes");
+    let all = whole.iter().map(size).sum::<usize>();
+    assert_eq!(versions(all), (5, false));
+
+    let all = ledger.history.changes(Revision(7), 0, most(usize::MAX)).expect("changes");
+    assert_eq!(all.len(), 2);
+    let changes = |from, bytes| ledger.history.changes(Revision(7), from, most(bytes)).expect("changes");
+    assert_eq!(changes(0, 0), all[..1]);
+    assert_eq!(changes(1, 0), all[1..]);
+    assert_eq!(changes(0, bytes(all[0].before.as_ref()) + bytes(all[0].change.after())), all);
 }

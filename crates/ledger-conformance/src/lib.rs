@@ -67,6 +67,7 @@ macro_rules! conformance {
             history::changes_come_in_pages_with_what_was_before,
             history::versions_of_a_document_come_newest_first_with_before_and_after,
             history::versions_come_in_pages,
+            history::pages_of_large_bodies_are_shorter_and_have_at_least_one_item,
             racing::a_lock_that_is_let_go_leaves_nothing_behind,
             racing::who_holds_the_head_reads_what_was_missed_and_appends,
             racing::two_writers_neither_starve_nor_lose_anything,

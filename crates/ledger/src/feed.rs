@@ -9,7 +9,7 @@ use std::time::Duration;
 use fleet::{Commit, CommitId, Key, Position, Revision, State};
 
 use crate::error::{AppendError, FeedError};
-use crate::history::{Edit, Query, Record, Version};
+use crate::history::{Edit, Most, Paged, Query, Record, Version};
 
 /// How much to read at once. At least one commit is read, however large it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,9 +76,9 @@ pub trait History: Send + Sync {
     /// Commits, newest first, without their bodies.
     fn history(&self, query: &Query) -> Result<Vec<Record>, FeedError>;
 
-    /// What a commit changed, with what each document was before, sorted by key: `limit` edits beginning with the one at index `from`.
-    fn changes(&self, revision: Revision, from: usize, limit: usize) -> Result<Vec<Edit>, FeedError>;
+    /// What a commit changed, with what each document was before, sorted by key, beginning with the one at index `from`.
+    fn changes(&self, revision: Revision, from: usize, most: Most) -> Result<Vec<Edit>, FeedError>;
 
-    /// What became of one document, newest first: at most `limit` versions, of commits before a revision if one is given.
-    fn versions(&self, key: &Key, before: Option<Revision>, limit: usize) -> Result<Vec<Version>, FeedError>;
+    /// What became of one document, newest first, of commits before a revision if one is given.
+    fn versions(&self, key: &Key, before: Option<Revision>, most: Most) -> Result<Paged<Version>, FeedError>;
 }

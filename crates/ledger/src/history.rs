@@ -39,6 +39,29 @@ impl Query {
     }
 }
 
+/// How much of the past to read at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Most {
+    /// How many items.
+    pub items: usize,
+    /// After the item with which they have more bytes of bodies than this, no further one: one item alone may be larger.
+    pub bytes: usize,
+}
+
+impl Most {
+    /// So many, however large they are.
+    pub const fn items(items: usize) -> Self {
+        Self { items, bytes: usize::MAX }
+    }
+}
+
+/// A page of something, and whether there is more of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Paged<T> {
+    pub items: Vec<T>,
+    pub more: bool,
+}
+
 /// A commit without the bodies of what it changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
@@ -61,6 +84,17 @@ pub struct Edit {
     pub change: Change,
 }
 
+impl Edit {
+    /// The bytes of its bodies.
+    pub(crate) fn bytes(&self) -> usize {
+        bytes(self.before.as_ref()) + bytes(self.change.after())
+    }
+}
+
+pub(crate) fn bytes(body: Option<&Canonical>) -> usize {
+    body.map_or(0, |body| body.as_str().len())
+}
+
 /// One step in the history of one document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version {
@@ -70,4 +104,11 @@ pub struct Version {
     pub before: Option<Canonical>,
     /// The document after the commit; none if the commit deleted it.
     pub after: Option<Canonical>,
+}
+
+impl Version {
+    /// The bytes of its bodies.
+    pub(crate) fn bytes(&self) -> usize {
+        bytes(self.before.as_ref()) + bytes(self.after.as_ref())
+    }
 }

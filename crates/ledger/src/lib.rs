@@ -13,6 +13,6 @@ mod sqlite;
 
 pub use error::{AppendError, FeedError};
 pub use feed::{Append, Budget, Follow, Held, History, Opened};
-pub use history::{Edit, Query, Record, Version};
+pub use history::{Edit, Most, Paged, Query, Record, Version};
 pub use memory::Memory;
 pub use sqlite::{Access, Head, Inspection, Sqlite};

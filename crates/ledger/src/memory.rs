@@ -13,7 +13,7 @@ use fleet::{
 use crate::chain;
 use crate::error::{AppendError, FeedError};
 use crate::feed::{Append, Budget, Follow, Held, History, Opened};
-use crate::history::{Edit, Query, Record, Version};
+use crate::history::{Edit, Most, Paged, Query, Record, Version};
 
 /// A store in memory. Clones are handles on the same store.
 #[derive(Clone, Default)]
@@ -159,10 +159,10 @@ impl Store {
         earlier.flat_map(|earlier| &earlier.changes).find(|change| change.key() == key)?.after().cloned()
     }
 
-    fn versions(&self, key: &Key, before: Option<Revision>, limit: usize) -> Vec<Version> {
+    fn versions(&self, key: &Key, before: Option<Revision>, most: Most) -> Paged<Version> {
         let earlier = self.commits.iter().rev();
         let earlier = earlier.filter(|commit| before.is_none_or(|before| commit.header.at.revision < before));
-        let of_key = earlier.filter_map(|commit| {
+        let mut of_key = earlier.filter_map(|commit| {
             let change = commit.changes.iter().find(|change| change.key() == key)?;
             Some(Version {
                 header: commit.header.clone(),
@@ -170,8 +170,23 @@ impl Store {
                 after: change.after().cloned(),
             })
         });
-        of_key.take(limit).collect()
+        let items = cut(of_key.by_ref(), most, Version::bytes);
+        Paged { items, more: of_key.next().is_some() }
     }
+}
+
+/// The first items, as many as are asked for.
+fn cut<T>(items: impl Iterator<Item = T>, most: Most, bytes: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut taken = Vec::new();
+    let mut so_far = 0;
+    for item in items.take(most.items) {
+        so_far += bytes(&item);
+        taken.push(item);
+        if so_far > most.bytes {
+            break;
+        }
+    }
+    taken
 }
 
 /// Whether a query asks for a commit.
@@ -279,16 +294,15 @@ impl History for Historian {
         Ok(self.0.store().history(query))
     }
 
-    fn changes(&self, revision: Revision, from: usize, limit: usize) -> Result<Vec<Edit>, FeedError> {
+    fn changes(&self, revision: Revision, from: usize, most: Most) -> Result<Vec<Edit>, FeedError> {
         let store = self.0.store();
         let Some(commit) = store.commit(revision) else { return Ok(Vec::new()) };
-        let page = commit.changes.iter().skip(from).take(limit);
-        Ok(page
-            .map(|change| Edit { before: store.before(change.key(), commit), change: change.clone() })
-            .collect())
+        let edit =
+            |change: &Change| Edit { before: store.before(change.key(), commit), change: change.clone() };
+        Ok(cut(commit.changes.iter().skip(from).map(edit), most, Edit::bytes))
     }
 
-    fn versions(&self, key: &Key, before: Option<Revision>, limit: usize) -> Result<Vec<Version>, FeedError> {
-        Ok(self.0.store().versions(key, before, limit))
+    fn versions(&self, key: &Key, before: Option<Revision>, most: Most) -> Result<Paged<Version>, FeedError> {
+        Ok(self.0.store().versions(key, before, most))
     }
 }

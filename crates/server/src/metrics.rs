@@ -22,6 +22,13 @@ pub struct Answered {
     pub status: u16,
 }
 
+/// What was refused because there is too much of it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub struct Refused {
+    /// `plan`, `read` or `body`.
+    pub task: &'static str,
+}
+
 /// Everything that is counted. Cheap to clone.
 #[derive(Clone)]
 pub struct Metrics {
@@ -34,6 +41,9 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Connections that found all places taken.
     pub connections_full: Counter,
+    /// Idle connections that had to make room for others.
+    pub connections_closed: Counter,
+    refused: Family<Refused, Counter>,
     /// Groups of commits that lost a race against another process.
     pub conflicts: Counter,
     /// Changes that the guard stopped.
@@ -74,6 +84,18 @@ impl Metrics {
             "Times that a connection had to wait for a place",
             connections_full.clone(),
         );
+        let connections_closed = Counter::default();
+        registry.register(
+            "idle_connections_closed",
+            "Idle connections that were closed to make room for others",
+            connections_closed.clone(),
+        );
+        let refused = Family::<Refused, Counter>::default();
+        registry.register(
+            "busy_refusals",
+            "Requests that were refused with 503 because too many of their sort were waiting",
+            refused.clone(),
+        );
         let conflicts = Counter::default();
         registry.register(
             "append_conflicts",
@@ -109,6 +131,8 @@ impl Metrics {
             duration,
             connections,
             connections_full,
+            connections_closed,
+            refused,
             conflicts,
             stopped_by_guard,
             commits,
@@ -118,6 +142,11 @@ impl Metrics {
             serving,
             writer_failed,
         }
+    }
+
+    /// How many tasks of a sort were refused.
+    pub fn refused(&self, task: &'static str) -> Counter {
+        self.refused.get_or_create_owned(&Refused { task })
     }
 
     /// Notes a group that was appended.

@@ -2,6 +2,9 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
+/// A page ends early when it has more bytes than this: a thousand large documents would be a gigabyte. One item alone may be larger.
+pub const PAGE_BYTES: usize = 2 * 1024 * 1024;
+
 /// How many items there are in all pages.
 pub const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 

@@ -178,6 +178,9 @@ impl From<NotWritten> for Refusal {
             NotWritten::Unavailable(why) => {
                 Self::unavailable("the store cannot be written to now; nothing has changed").with_log(why)
             }
+            waited @ NotWritten::Waited { .. } => {
+                Self::unavailable(format!("{waited} and was given up; nothing has changed"))
+            }
             NotWritten::Unknown(why) => {
                 let mut refusal = Self::unavailable(
                     "whether this change was made is not known: read the document again before you repeat it",

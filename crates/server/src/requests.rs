@@ -15,6 +15,7 @@ use tracing::{debug, error, info, warn};
 use uuid::Uuid;
 
 use crate::gzip;
+use crate::heavy::{self, Place};
 use crate::metrics::{Answered, Metrics};
 use crate::problem::{ProblemBody, Refusal};
 use crate::routes::{Route, Routes};
@@ -69,6 +70,9 @@ pub async fn answer(routes: impl Into<Routes>, metrics: &Metrics, mut request: R
     }
     if gzip {
         response = compressed(response).await;
+    }
+    if let Some(place) = response.extensions_mut().remove::<Place>() {
+        response = heavy::holding(response, place);
     }
     let headers = response.headers_mut();
     if is_operator {
@@ -126,7 +130,7 @@ fn with_problem(response: Response, body: ProblemBody, id: &RequestId) -> Respon
 }
 
 /// Compresses an answer whose length is known: it is in memory as a whole. A stream is sent as it is.
-async fn compressed(response: Response) -> Response {
+pub(crate) async fn compressed(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     if body.size_hint().exact().is_none_or(|size| size == 0)
         || parts.headers.contains_key(header::CONTENT_ENCODING)

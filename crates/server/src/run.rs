@@ -14,6 +14,7 @@ use tracing::{info, warn};
 use crate::commit_log;
 use crate::config::{Config, Mode};
 use crate::follower;
+use crate::heavy::Heavy;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 use crate::replica::Replica;
@@ -53,7 +54,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let app = Arc::new(App {
         mode,
         replica: replica.clone(),
-        history: opened.history,
+        heavy: Heavy::start(opened.history, &metrics)?,
         writer: writer.clone().filter(|_| mode == Mode::Crud),
         identity: identity.clone(),
         policy: config.policy,

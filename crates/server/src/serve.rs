@@ -17,24 +17,26 @@ use http_body::{Body as _, Frame};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use prometheus_client::metrics::gauge::Gauge;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use crate::clock;
+use crate::connections::Connections;
 use crate::metrics::Metrics;
 use crate::requests;
 use crate::routes::Routes;
 
 /// How long a client may take to send a request's head, and how long it may keep an idle connection.
 const HEAD_DEADLINE: Duration = Duration::from_secs(15);
-/// The most that is kept of a request's head: what a slow client can make us hold.
-const MAX_HEAD: usize = 64 * 1024;
+/// The most that a request's head may have: what a slow client can make us hold. More is 431.
+const MAX_HEAD: usize = 16 * 1024;
+/// How often it is looked for an idle connection, while none was to be had for a new one.
+const LOOK_FOR_A_PLACE: Duration = Duration::from_millis(20);
 /// How long a client may not take a byte of its answer.
 const WRITE_DEADLINE: Duration = Duration::from_secs(30);
 /// How long new connections are still taken when the process is told to stop, unless there is a lull before.
@@ -49,8 +51,9 @@ const LAST_REQUESTS: Duration = Duration::from_millis(1_500);
 const LAST_ANSWERS: Duration = Duration::from_secs(35);
 /// Descriptors that are not for connections: the store, the log, the runtime.
 const RESERVED_DESCRIPTORS: u64 = 128;
-/// The most connections, however many descriptors there are.
-const MAX_CONNECTIONS: u64 = 60_000;
+/// The most connections, however many descriptors there are: each with a head that does not end costs 25 KB. A poll is a matter of
+/// milliseconds, and who is idle makes room.
+const MAX_CONNECTIONS: u64 = 10_000;
 
 /// Raises the limit of open descriptors as far as it goes, and says how many connections that allows.
 pub fn raise_descriptor_limit() -> usize {
@@ -131,29 +134,10 @@ impl http_body::Body for UntilStop {
     }
 }
 
-/// A connection that is counted, and has a place, until it is dropped in whatever way.
-struct OpenConnection {
-    count: Gauge,
-    _place: OwnedSemaphorePermit,
-}
-
-impl OpenConnection {
-    fn new(count: Gauge, place: OwnedSemaphorePermit) -> Self {
-        count.inc();
-        Self { count, _place: place }
-    }
-}
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.count.dec();
-    }
-}
-
 /// Answers requests with a router until it is told to stop.
 pub struct Server {
     shared: Arc<Shared>,
-    places: Arc<Semaphore>,
+    open: Arc<Connections>,
     /// Idle connections are to be closed.
     close_idle: CancellationToken,
     /// Every connection is to be closed.
@@ -164,6 +148,7 @@ pub struct Server {
 impl Server {
     /// One with so many places for connections.
     pub fn new(routes: impl Into<Routes>, metrics: Metrics, places: usize) -> Self {
+        let open = Connections::new(places, metrics.connections.clone());
         Self {
             shared: Arc::new(Shared {
                 routes: routes.into(),
@@ -171,7 +156,7 @@ impl Server {
                 draining: AtomicBool::new(false),
                 end_streams: CancellationToken::new(),
             }),
-            places: Arc::new(Semaphore::new(places)),
+            open,
             close_idle: CancellationToken::new(),
             close_all: CancellationToken::new(),
             connections: TaskTracker::new(),
@@ -181,13 +166,15 @@ impl Server {
     /// Serves until it is told to stop, and then until what has begun is answered.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
         loop {
-            let Some(place) = self.place(&stop).await else { break };
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => self.connect(stream, peer, place),
+                Ok((stream, peer)) => match self.place(&stop).await {
+                    Some(place) => self.connect(stream, peer, place),
+                    None => break,
+                },
                 Err(error) => {
                     // Mostly too many open files. It passes; a busy loop would not help it.
                     warn!(%error, "a connection could not be accepted");
@@ -198,28 +185,39 @@ impl Server {
         self.drain(listener).await;
     }
 
+    /// A place for a connection that was accepted. If there is none, idle ones make room.
     async fn place(&self, stop: &CancellationToken) -> Option<OwnedSemaphorePermit> {
-        if let Ok(place) = self.places.clone().try_acquire_owned() {
+        if let Some(place) = self.open.free_place() {
             return Some(place);
         }
         self.shared.metrics.connections_full.inc();
-        tokio::select! {
-            () = stop.cancelled() => None,
-            place = self.places.clone().acquire_owned() => place.ok(),
+        loop {
+            let closed = self.open.close_oldest();
+            self.shared.metrics.connections_closed.inc_by(closed as u64);
+            tokio::select! {
+                () = stop.cancelled() => return self.open.free_place(),
+                place = self.open.place() => return place,
+                () = tokio::time::sleep(LOOK_FOR_A_PLACE) => {}
+            }
         }
     }
 
     fn connect(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
         let (shared, close_idle, close_all) =
             (self.shared.clone(), self.close_idle.clone(), self.close_all.clone());
-        let open = OpenConnection::new(self.shared.metrics.connections.clone(), place);
+        let open = Arc::new(self.open.open(place));
         self.connections.spawn(async move {
-            let _open = open;
             let streams = Arc::new(AtomicBool::new(false));
             let carries_a_stream = streams.clone();
+            let answering = open.clone();
             let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                let (shared, streams) = (shared.clone(), streams.clone());
-                async move { Ok::<_, Infallible>(shared.answer(request.map(Body::new), &streams).await) }
+                let (shared, streams, open) = (shared.clone(), streams.clone(), answering.clone());
+                async move {
+                    open.begin();
+                    let response = shared.answer(request.map(Body::new), &streams).await;
+                    open.end();
+                    Ok::<_, Infallible>(response)
+                }
             });
             let _ = stream.set_nodelay(true);
             let mut stream = TimeoutStream::new(stream);
@@ -246,10 +244,13 @@ impl Server {
                 }
             };
             tokio::select! {
+                // In this order: a request that has come is begun before the connection is asked to make room.
+                biased;
                 outcome = gracefully => if let Err(error) = outcome {
                     debug!(%peer, %error, "a connection has ended badly");
                 },
                 () = close_all.cancelled() => {}
+                () = open.has_to_close() => debug!(%peer, "an idle connection has made room"),
             }
         });
     }
@@ -259,7 +260,7 @@ impl Server {
         self.shared.draining.store(true, Ordering::Release);
         // Connections that the kernel has accepted for us may have sent their request. New ones may never cease to come.
         let end = Instant::now() + LAST_CONNECTIONS;
-        while let Ok(place) = self.places.clone().try_acquire_owned()
+        while let Some(place) = self.open.free_place()
             && let wait = end.saturating_duration_since(Instant::now()).min(LULL)
             && let Ok(Ok((stream, peer))) = tokio::time::timeout(wait, listener.accept()).await
         {
@@ -285,7 +286,7 @@ impl Server {
     /// Closes right after a look that found nobody waiting: the kernel resets whoever it has accepted by then.
     fn close(&self, listener: TcpListener) {
         let Ok(listener) = listener.into_std() else { return };
-        while let Ok(place) = self.places.clone().try_acquire_owned()
+        while let Some(place) = self.open.free_place()
             && let Ok((stream, peer)) = listener.accept()
             && stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)

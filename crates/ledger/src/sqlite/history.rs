@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use super::columns::{self, CHANGE, COMMIT, number, size};
 use super::fault::Fault;
 use crate::chain;
-use crate::history::{Edit, Query, Record, Version};
+use crate::history::{Edit, Most, Paged, Query, Record, Version};
 
 /// Commits, newest first.
 pub(super) fn history(connection: &Connection, query: &Query) -> Result<Vec<Record>, Fault> {
@@ -108,7 +108,7 @@ pub(super) fn changes(
     connection: &Connection,
     revision: Revision,
     from: usize,
-    limit: usize,
+    most: Most,
 ) -> Result<Vec<Edit>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT now.space, now.id, now.uid, now.body, now.digest, past.space, past.id, past.uid, past.body, past.digest \
@@ -117,20 +117,26 @@ pub(super) fn changes(
          AND revision < now.revision) \
          WHERE now.revision = ?1 AND now.seq >= ?2 ORDER BY now.seq LIMIT ?3",
     )?;
-    let mut rows = statement.query([number(revision.0), size(from), size(limit)])?;
+    let mut rows = statement.query([number(revision.0), size(from), size(most.items)])?;
     let mut edits = Vec::new();
+    let mut bytes = 0;
     while let Some(row) = rows.next()? {
         let width = columns::width(CHANGE);
         let past: Option<Box<str>> = row.get(width)?;
         let past = past.map(|_| columns::change(row, width)).transpose()?;
         let before = past.and_then(|past| past.after().cloned());
-        edits.push(Edit { before, change: columns::change(row, 0)? });
+        let edit = Edit { before, change: columns::change(row, 0)? };
+        bytes += edit.bytes();
+        edits.push(edit);
+        if bytes > most.bytes {
+            return Ok(edits);
+        }
     }
     let all: Option<u32> = connection
         .prepare_cached("SELECT changes FROM commits WHERE revision = ?1")?
         .query_row([number(revision.0)], |row| row.get(0))
         .optional()?;
-    if all.is_some_and(|all| edits.len() < limit.min((all as usize).saturating_sub(from))) {
+    if all.is_some_and(|all| edits.len() < most.items.min((all as usize).saturating_sub(from))) {
         return Err(Fault::corrupt(format!("some of the changes of revision {revision} are missing")));
     }
     Ok(edits)
@@ -142,24 +148,26 @@ pub(super) fn versions(
     connection: &Connection,
     key: &Key,
     before: Option<Revision>,
-    limit: usize,
-) -> Result<Vec<Version>, Fault> {
+    most: Most,
+) -> Result<Paged<Version>, Fault> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT {COMMIT}, {CHANGE} FROM changes JOIN commits USING (revision) \
          WHERE id = ?1 AND space = ?2 AND revision < ?3 ORDER BY revision DESC LIMIT ?4"
     ))?;
     let until = number(before.map_or(u64::MAX, |before| before.0));
-    let mut rows = statement.query((key.id(), key.space(), until, size(limit.saturating_add(1))))?;
+    let mut rows = statement.query((key.id(), key.space(), until, size(most.items.saturating_add(1))))?;
     let mut versions: Vec<Version> = Vec::new();
+    let mut bytes = 0;
     while let Some(row) = rows.next()? {
         let after = columns::change(row, columns::width(COMMIT))?.after().cloned();
         if let Some(later) = versions.last_mut() {
             later.before.clone_from(&after);
+            bytes += later.bytes();
         }
-        if versions.len() == limit {
-            break;
+        if versions.len() == most.items || bytes > most.bytes {
+            return Ok(Paged { items: versions, more: true });
         }
         versions.push(Version { header: proven(row)?, before: None, after });
     }
-    Ok(versions)
+    Ok(Paged { items: versions, more: false })
 }

@@ -41,7 +41,7 @@ use self::reader::Reader;
 use self::writer::Writer;
 use crate::error::FeedError;
 use crate::feed::{Append, Budget, Follow, History, Opened};
-use crate::history::{Edit, Query, Record, Version};
+use crate::history::{Edit, Most, Paged, Query, Record, Version};
 
 /// How often to look whether somebody else has committed.
 const TICK: Duration = Duration::from_millis(25);
@@ -140,11 +140,11 @@ impl History for Historian {
         self.ask(|connection| history::history(connection, query))
     }
 
-    fn changes(&self, revision: Revision, from: usize, limit: usize) -> Result<Vec<Edit>, FeedError> {
-        self.ask(|connection| history::changes(connection, revision, from, limit))
+    fn changes(&self, revision: Revision, from: usize, most: Most) -> Result<Vec<Edit>, FeedError> {
+        self.ask(|connection| history::changes(connection, revision, from, most))
     }
 
-    fn versions(&self, key: &Key, before: Option<Revision>, limit: usize) -> Result<Vec<Version>, FeedError> {
-        self.ask(|connection| history::versions(connection, key, before, limit))
+    fn versions(&self, key: &Key, before: Option<Revision>, most: Most) -> Result<Paged<Version>, FeedError> {
+        self.ask(|connection| history::versions(connection, key, before, most))
     }
 }

@@ -212,7 +212,10 @@ fn an_edited_older_commit_is_noticed_by_the_guard_and_by_the_audit_log() {
     tamper(&path, "UPDATE commits SET actor = 'mallory' WHERE revision = 2");
     let corrupt = FeedError::Corrupt(hash.to_owned());
     assert_eq!(writer.history.history(&Query::newest(9)), Err(corrupt.clone()));
-    assert_eq!(writer.history.versions(&fleet::Key::document("namespaces", "a"), None, 9), Err(corrupt));
+    assert_eq!(
+        writer.history.versions(&fleet::Key::document("namespaces", "a"), None, ledger::Most::items(9)),
+        Err(corrupt)
+    );
 }
 
 /// A start reads the header of the head only; whoever reads the changes notices what was done to them.
@@ -237,7 +240,10 @@ fn edited_or_deleted_changes_are_noticed_by_who_reads_them() {
     filled(&mut writer, &["a", "b"]);
     tamper(&place.path("store.db"), "DELETE FROM changes WHERE revision = 3");
     let missing = "some of the changes of revision 3 are missing";
-    assert_eq!(writer.history.changes(fleet::Revision(3), 0, 9), Err(FeedError::Corrupt(missing.to_owned())));
+    assert_eq!(
+        writer.history.changes(fleet::Revision(3), 0, ledger::Most::items(9)),
+        Err(FeedError::Corrupt(missing.to_owned()))
+    );
     let change = "a change of `namespaces/b` has another digest than its body";
     assert_eq!(
         read(r#"UPDATE changes SET body = '{"id":"x"}' WHERE revision = 3"#),

@@ -13,7 +13,7 @@ use super::write::{self, Outcome, deleted};
 use super::{Answer, Payload, Problem, RequestBody, Route, Table, TargetFrom, Verb};
 use crate::identity::Action;
 use crate::problem::{Answered, Refusal};
-use crate::{json, wire, writer};
+use crate::{clock, json, wire};
 
 static GUARD: Route = Route::get(
     "/guard",

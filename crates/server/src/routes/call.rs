@@ -8,12 +8,14 @@ use bytes::Bytes;
 use fleet::{Kind, State};
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
-use ledger::{FeedError, History};
+use ledger::History;
 use serde::de::DeserializeOwned;
 
 use super::App;
 use super::description::{RequestHeader, Route};
 use super::guard::{Admitted, whole};
+use crate::gzip;
+use crate::heavy::Room;
 use crate::identity::{Action, Principal};
 use crate::problem::{Answered, Refusal};
 use crate::query::Query;
@@ -55,15 +57,17 @@ impl Call {
         kind_of(&Fleet::now(&self.app)?.0, name)
     }
 
-    /// Asks about the past, on a thread that may wait for the store.
-    pub(super) async fn past<T: Send + 'static>(
+    /// Answers with what takes long to read: much of the fleet, or the past. On another thread, unless too many wait for that.
+    pub(super) async fn read(
         &self,
-        ask: impl FnOnce(&dyn History) -> Result<T, FeedError> + Send + 'static,
-    ) -> Answered<T> {
-        let history = self.app.history.clone();
-        let asked = tokio::task::spawn_blocking(move || ask(&*history)).await;
-        let answer = asked.map_err(|error| Refusal::internal(format!("a question has panicked: {error}")))?;
-        Ok(answer?)
+        work: impl FnOnce(&dyn History) -> Answered + Send + 'static,
+    ) -> Answered {
+        self.app.heavy.read(gzip::wanted(&self.headers), work).await
+    }
+
+    /// Answers with a plan, in the same way.
+    pub(super) async fn plan(&self, work: impl FnOnce() -> Answered + Send + 'static) -> Answered {
+        self.app.heavy.plan(gzip::wanted(&self.headers), work).await
     }
 
     /// A header that the route's description has.
@@ -144,13 +148,15 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segment
 }
 
 /// The whole body. What it is as JSON or as a patch, [`super::content`] says.
-pub(super) struct Content(pub(super) Bytes);
+pub(super) struct Content(pub(super) Bytes, #[expect(dead_code, reason = "it is held, not used")] Room);
 
-impl<S: Send + Sync> FromRequest<S> for Content {
+impl FromRequest<Arc<App>> for Content {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request<Body>, _: &S) -> Result<Self, Refusal> {
-        whole(request.into_body()).await.map(Self)
+    async fn from_request(request: Request<Body>, app: &Arc<App>) -> Result<Self, Refusal> {
+        let body = request.into_body();
+        let room = app.heavy.room_for(&body)?;
+        Ok(Self(whole(body).await?, room))
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::call::{Call, Content};
 use super::description::RequestBody;
+use crate::heavy;
 use crate::json;
 use crate::problem::{Answered, Refusal};
 
@@ -30,7 +31,7 @@ impl Content {
 
     fn read(&self, call: &Call) -> Answered<Value> {
         match &*content_type(call)? {
-            "application/json" => json::read(&self.0).map_err(Refusal::bad_request),
+            "application/json" => self.parsed(),
             other => Err(unsupported("`application/json`", other)),
         }
     }
@@ -47,7 +48,11 @@ impl Content {
                 return Err(unsupported(accepted, other));
             }
         };
-        json::read(&self.0).map(make).map_err(Refusal::bad_request)
+        self.parsed().map(make)
+    }
+
+    fn parsed(&self) -> Answered<Value> {
+        heavy::with_bytes(self.0.len(), || json::read(&self.0)).map_err(Refusal::bad_request)
     }
 }
 

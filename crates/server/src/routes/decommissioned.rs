@@ -36,23 +36,28 @@ pub(super) fn routes(table: &mut Table<'_>) {
 }
 
 async fn list(call: Call, Fleet(state): Fleet) -> Answered {
-    let (limit, after) = (call.query().limit()?, call.query().text(&AFTER)?);
-    let all = state.tombstones();
-    let rest = all.iter().filter(|stored| after.is_none_or(|after| stored.doc.dns.as_str() > after));
-    let (page, is_last) = paging::cut(rest, limit);
-    let told = page.iter().map(|stored| Decommissioned {
-        dns: stored.doc.dns.as_str().to_owned(),
-        id: stored.doc.id.as_str().to_owned(),
-        revision: stored.revision.0,
-        uid: stored.doc.uid.to_string(),
-    });
-    let mut response = json_of(&told.collect::<Vec<_>>())?;
-    response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(all.len()));
-    if let (false, Some(last)) = (is_last, page.last()) {
-        let next = [("after", last.doc.dns.as_str())];
-        paging::link_next(response.headers_mut(), &call.uri, &next, &[]);
-    }
-    Ok(response)
+    let (limit, after) = (call.query().limit()?, call.query().text(&AFTER)?.map(ToOwned::to_owned));
+    let uri = call.uri.clone();
+    call.read(move |_| {
+        let all = state.tombstones();
+        let is_after = |dns: &str| after.as_deref().is_none_or(|after| dns > after);
+        let (page, is_last) =
+            paging::cut(all.iter().filter(|stored| is_after(stored.doc.dns.as_str())), limit);
+        let told = page.iter().map(|stored| Decommissioned {
+            dns: stored.doc.dns.as_str().to_owned(),
+            id: stored.doc.id.as_str().to_owned(),
+            revision: stored.revision.0,
+            uid: stored.doc.uid.to_string(),
+        });
+        let mut response = json_of(&told.collect::<Vec<_>>())?;
+        response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(all.len()));
+        if let (false, Some(last)) = (is_last, page.last()) {
+            let next = [("after", last.doc.dns.as_str())];
+            paging::link_next(response.headers_mut(), &uri, &next, &[]);
+        }
+        Ok(response)
+    })
+    .await
 }
 
 async fn forget(call: Call, Segments(dns): Segments<String>) -> Answered {

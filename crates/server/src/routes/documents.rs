@@ -12,7 +12,7 @@ use super::call::{Call, Content, Fleet, Segments, kind_of, no_document};
 use super::write::{self, Outcome, deleted};
 use super::{Answer, DRY_RUN, Payload, Problem, QueryOf, RequestBody, Route, Table, TargetFrom, Verb, flux};
 use crate::identity::Action;
-use crate::paging;
+use crate::paging::{self, PAGE_BYTES};
 use crate::problem::{Answered, Refusal};
 use crate::query::{Parameter, ValueType};
 
@@ -80,9 +80,6 @@ pub(super) fn routes(table: &mut Table<'_>) {
     table.add(&INPUTS, inputs);
 }
 
-/// A page ends early when it is larger than this: a thousand large clusters would be a gigabyte.
-const PAGE_BYTES: usize = 8 * 1024 * 1024;
-
 /// The filters of a kind. One with the name of a parameter that every list has is none: the ledger may hold a kind from before the
 /// parameter existed.
 fn filters(kind: &Kind) -> impl Iterator<Item = &QueryParameter> {
@@ -107,7 +104,8 @@ async fn list(call: Call, Fleet(state): Fleet, Segments(kind): Segments<String>)
             wanted.push((filter.name.to_string(), value.to_owned()));
         }
     }
-    let page = tokio::task::spawn_blocking(move || {
+    let uri = call.uri.clone();
+    call.read(move |_| {
         let listing = Listing {
             kind: &kind,
             filters: wanted.iter().map(|(name, value)| (&**name, &**value)).collect(),
@@ -136,17 +134,15 @@ async fn list(call: Call, Fleet(state): Fleet, Segments(kind): Segments<String>)
         }
         text.push(']');
         let is_cut = last != page.ids.last().copied();
-        (text, page.total, last.filter(|_| page.more || is_cut).map(ToString::to_string))
-    });
-    let (body, total, next) =
-        page.await.map_err(|error| Refusal::internal(format!("a list has panicked: {error}")))?;
-    let mut response = json_body(body);
-    response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(total));
-    if let Some(last) = next {
-        let after = [("after", &*last)];
-        paging::link_next(response.headers_mut(), &call.uri, &after, &["offset"]);
-    }
-    Ok(response)
+        let mut response = json_body(text);
+        response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(page.total));
+        if let Some(last) = last.filter(|_| page.more || is_cut) {
+            let after = [("after", last.as_str())];
+            paging::link_next(response.headers_mut(), &uri, &after, &["offset"]);
+        }
+        Ok(response)
+    })
+    .await
 }
 
 async fn create(call: Call, Segments(kind): Segments<String>, body: Content) -> Answered {
@@ -217,21 +213,21 @@ async fn users(
         return Err(no_document(&kind, &id));
     }
     let after = call.query().text(&AFTER)?.map(ToOwned::to_owned);
-    let users = tokio::task::spawn_blocking(move || {
-        let ids = state.users(kind.name().as_str(), &id).map(|cluster| cluster.doc.id.to_string());
-        ids.collect::<Vec<String>>()
-    });
-    let users = users.await.map_err(|error| Refusal::internal(format!("a scan has panicked: {error}")))?;
-    let total = users.len();
-    let rest = users.into_iter().filter(|id| after.as_ref().is_none_or(|after| id > after));
-    let (page, is_last) = paging::cut(rest, limit);
-    let mut response = json_of(&page)?;
-    response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(total));
-    if let (false, Some(last)) = (is_last, page.last()) {
-        let after = [("after", last.as_str())];
-        paging::link_next(response.headers_mut(), &call.uri, &after, &[]);
-    }
-    Ok(response)
+    let uri = call.uri.clone();
+    call.read(move |_| {
+        let users: Vec<&str> =
+            state.users(kind.name().as_str(), &id).map(|cluster| cluster.doc.id.as_str()).collect();
+        let rest = users.iter().filter(|id| after.as_deref().is_none_or(|after| **id > after));
+        let (page, is_last) = paging::cut(rest, limit);
+        let mut response = json_of(&page)?;
+        response.headers_mut().insert(paging::X_TOTAL_COUNT, HeaderValue::from(users.len()));
+        if let (false, Some(last)) = (is_last, page.last()) {
+            let after = [("after", **last)];
+            paging::link_next(response.headers_mut(), &uri, &after, &[]);
+        }
+        Ok(response)
+    })
+    .await
 }
 
 /// What a live cluster gets, for people who look at it.

@@ -3,14 +3,15 @@
 use api::{DocumentChange, DocumentVersion, RevisionDetail};
 use axum::response::Response;
 use fleet::{Canonical, Key, Revision};
-use ledger::{Edit, Query as Asked};
+use http::Uri;
+use ledger::{Edit, Most, Query as Asked};
 use serde_json::Value;
 
 use super::answer::json_of;
 use super::call::{Call, Fleet, Segments, no_document};
 use super::{Answer, Payload, Problem, QueryOf, Route, Table, TargetFrom};
 use crate::identity::Action;
-use crate::paging;
+use crate::paging::{self, PAGE_BYTES};
 use crate::problem::{Answered, Refusal};
 use crate::query::{self, Parameter, ValueType};
 use crate::wire;
@@ -52,9 +53,14 @@ pub(super) fn routes(table: &mut Table<'_>) {
 }
 
 /// The next page of something that is told newest first.
-fn link_older(call: &Call, response: &mut Response, oldest: u64) {
+fn link_older(uri: &Uri, response: &mut Response, oldest: u64) {
     let before = [("before", &*oldest.to_string())];
-    paging::link_next(response.headers_mut(), &call.uri, &before, &[]);
+    paging::link_next(response.headers_mut(), uri, &before, &[]);
+}
+
+/// What one page of changed documents holds.
+fn page_of(limit: usize) -> Most {
+    Most { items: limit, bytes: PAGE_BYTES }
 }
 
 async fn revisions(call: Call, Fleet(_): Fleet) -> Answered {
@@ -69,35 +75,39 @@ async fn revisions(call: Call, Fleet(_): Fleet) -> Answered {
         until: query.time(&UNTIL)?,
         ..Asked::newest(limit + 1)
     };
-    let records = call.past(move |past| past.history(&asked)).await?;
-    let (page, is_last) = paging::cut(records.iter().map(wire::revision), limit);
-    let mut response = json_of(&page)?;
-    if let (false, Some(last)) = (is_last, page.last()) {
-        link_older(&call, &mut response, last.revision);
-    }
-    Ok(response)
+    let uri = call.uri.clone();
+    call.read(move |past| {
+        let records = past.history(&asked)?;
+        let (page, is_last) = paging::cut(records.iter().map(wire::revision), limit);
+        let mut response = json_of(&page)?;
+        if let (false, Some(last)) = (is_last, page.last()) {
+            link_older(&uri, &mut response, last.revision);
+        }
+        Ok(response)
+    })
+    .await
 }
 
 async fn revision(call: Call, Fleet(_): Fleet, Segments(n): Segments<String>) -> Answered {
     let (limit, offset) = (call.query().limit()?, call.query().offset(&OFFSET)?);
-    let missing = || Refusal::missing(format!("there is no revision `{n}`"));
-    let revision = Revision(query::digits(&n).ok_or_else(missing)?);
-    let (found, edits) = call
-        .past(move |past| {
-            let asked = Asked { revision: Some(revision), ..Asked::newest(1) };
-            Ok((past.history(&asked)?, past.changes(revision, offset, limit)?))
-        })
-        .await?;
-    let record = found.first().ok_or_else(missing)?;
-    let told = offset.saturating_add(edits.len());
-    let changes = edits.iter().map(document_change).collect();
-    let detail = RevisionDetail { revision: wire::revision(record), changes };
-    let mut response = json_of(&detail)?;
-    if told < record.header.changes.count as usize {
-        let offset = [("offset", &*told.to_string())];
-        paging::link_next(response.headers_mut(), &call.uri, &offset, &[]);
-    }
-    Ok(response)
+    let missing = move |n: &str| Refusal::missing(format!("there is no revision `{n}`"));
+    let revision = Revision(query::digits(&n).ok_or_else(|| missing(&n))?);
+    let uri = call.uri.clone();
+    call.read(move |past| {
+        let found = past.history(&Asked { revision: Some(revision), ..Asked::newest(1) })?;
+        let record = found.first().ok_or_else(|| missing(&n))?;
+        let edits = past.changes(revision, offset, page_of(limit))?;
+        let told = offset.saturating_add(edits.len());
+        let changes = edits.iter().map(document_change).collect();
+        let detail = RevisionDetail { revision: wire::revision(record), changes };
+        let mut response = json_of(&detail)?;
+        if told < record.header.changes.count as usize {
+            let offset = [("offset", &*told.to_string())];
+            paging::link_next(response.headers_mut(), &uri, &offset, &[]);
+        }
+        Ok(response)
+    })
+    .await
 }
 
 /// A change as the audit log shows it. Of an entry that this version does not understand, only the key.
@@ -118,27 +128,35 @@ async fn of_document(call: Call, Segments((kind, id)): Segments<(String, String)
     let (limit, before_revision) = (call.query().limit()?, call.query().revision(&BEFORE)?);
     let kind = call.kind(&kind)?;
     let key = Key::document(kind.name(), &*id);
-    let found = call.past(move |past| past.versions(&key, before_revision, limit + 1)).await?;
-    if found.is_empty() && before_revision.is_none() {
-        return Err(no_document(&kind, &id));
-    }
-    let (found, is_last) = paging::cut(found, limit);
-    let version = |version: &ledger::Version| {
-        let origin = &version.header.origin;
-        DocumentVersion {
-            revision: version.header.at.revision.0,
-            time: wire::time(origin.time),
-            actor: origin.actor.to_string(),
-            reason: origin.reason.as_deref().map(ToOwned::to_owned),
-            request_id: origin.request.as_deref().map(ToOwned::to_owned),
-            before: version.before.as_ref().map(value),
-            after: version.after.as_ref().map(value),
+    let uri = call.uri.clone();
+    call.read(move |past| {
+        let versions = past.versions(&key, before_revision, page_of(limit))?;
+        let Some(oldest) = versions.items.last() else {
+            return if before_revision.is_some() {
+                json_of::<[DocumentVersion; 0]>(&[])
+            } else {
+                Err(no_document(&kind, &id))
+            };
+        };
+        let oldest = oldest.header.at.revision.0;
+        let mut response = json_of(&versions.items.iter().map(document_version).collect::<Vec<_>>())?;
+        if versions.more {
+            link_older(&uri, &mut response, oldest);
         }
-    };
-    let versions: Vec<DocumentVersion> = found.iter().map(version).collect();
-    let mut response = json_of(&versions)?;
-    if let (false, Some(last)) = (is_last, versions.last()) {
-        link_older(&call, &mut response, last.revision);
+        Ok(response)
+    })
+    .await
+}
+
+fn document_version(version: &ledger::Version) -> DocumentVersion {
+    let origin = &version.header.origin;
+    DocumentVersion {
+        revision: version.header.at.revision.0,
+        time: wire::time(origin.time),
+        actor: origin.actor.to_string(),
+        reason: origin.reason.as_deref().map(ToOwned::to_owned),
+        request_id: origin.request.as_deref().map(ToOwned::to_owned),
+        before: version.before.as_ref().map(value),
+        after: version.after.as_ref().map(value),
     }
-    Ok(response)
 }

@@ -28,7 +28,6 @@ use axum::body::Body;
 use axum::response::Response;
 use fleet::Policy;
 use http::Request;
-use ledger::History;
 
 pub use description::{
     AFTER, Answer, DRY_RUN, Payload, Problem, QueryOf, RequestBody, RequestHeader, Route, TargetFrom, Verb,
@@ -37,6 +36,7 @@ use table::Table;
 use tower::ServiceExt;
 
 use crate::config::Mode;
+use crate::heavy::Heavy;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 use crate::replica::Replica;
@@ -48,8 +48,8 @@ pub struct App {
     pub mode: Mode,
     /// The fleet.
     pub replica: Arc<Replica>,
-    /// The past.
-    pub history: Arc<dyn History>,
+    /// What takes long, and the past.
+    pub heavy: Heavy,
     /// Whoever makes changes; in `crud` mode only.
     pub writer: Option<Arc<Writer>>,
     /// Who has access.

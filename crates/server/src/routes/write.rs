@@ -15,9 +15,9 @@ use crate::identity::Action;
 use crate::plan_page::{self, Cursor};
 use crate::problem::{Answered, Refusal};
 use crate::query;
-use crate::writer::{self, NotWritten, Request, Written};
+use crate::writer::{self, Request, Written};
 
-/// How long a client waits for the store before it is told that nothing is known.
+/// How long a client waits before it is told that its change was given up, or that nothing is known of it.
 const WRITE_DEADLINE: Duration = Duration::from_secs(30);
 /// The longest reason.
 const MAX_REASON: usize = 1_024;
@@ -56,9 +56,7 @@ pub(super) async fn write_as(
         (false, Some(Action::Write | Action::Allow)) => {}
         _ => return Err(Refusal::internal("a write that is not what was authorised")),
     }
-    let outcome = tokio::time::timeout(WRITE_DEADLINE, writer.write(request)).await;
-    let late = |_| Err(NotWritten::Unknown("the store did not answer in time".to_owned()));
-    match outcome.unwrap_or_else(late) {
+    match writer.write(request, WRITE_DEADLINE).await {
         Ok(written) => Ok(Outcome::Made(Box::new(written))),
         Err(error) => {
             let refusal = Refusal::from(error);
@@ -107,9 +105,7 @@ async fn tried(call: &Call, request: Request) -> Answered {
     let Fleet(before) = Fleet::now(&call.app)?;
     let policy = call.app.policy;
     let after = call.query().text(&AFTER)?.map(Cursor::parse).transpose()?;
-    let plan = tokio::task::spawn_blocking(move || plan(&before, &policy, request, after.as_ref())).await;
-    let plan = plan.map_err(|error| Refusal::internal(format!("a dry run has panicked: {error}")))??;
-    json_of(&plan)
+    call.plan(move || json_of(&plan(&before, &policy, request, after.as_ref())?)).await
 }
 
 fn plan(before: &State, policy: &Policy, request: Request, after: Option<&Cursor>) -> Answered<api::Plan> {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fleet::{Commit, Policy, State, apply};
 
@@ -12,6 +13,14 @@ use super::{Change, Job, NotWritten, Written, still_at};
 pub(super) const GROUP: usize = 256;
 /// The most bytes of bodies that are appended together, but for a single transaction that is larger.
 const GROUP_BYTES: usize = 8 * 1024 * 1024;
+
+/// How long others are decided about before the first is appended: nobody waits for many large changes that come after their own.
+const GROUP_TIME: Duration = Duration::from_secs(1);
+
+/// The outcome that nobody is there to hear.
+fn gone() -> NotWritten {
+    NotWritten::Unavailable("whoever asked has gone".to_owned())
+}
 
 pub(super) struct Group {
     /// What they rest on.
@@ -27,13 +36,14 @@ impl Group {
     /// Decides about the first of those who wait, as many as fit.
     pub(super) fn decide(base: Arc<State>, policy: &Policy, jobs: &VecDeque<Job>) -> Self {
         let mut group = Self { state: (*base).clone(), base, commits: Vec::new(), outcomes: Vec::new() };
-        let mut bytes = 0;
+        let (mut bytes, begun) = (0, Instant::now());
         for job in jobs.iter().take(GROUP) {
             let before = group.commits.len();
-            let outcome = group.add(job, policy);
+            // Those before it may have taken long.
+            let outcome = if job.begin() { group.add(job, policy) } else { Err(gone()) };
             group.outcomes.push(outcome);
             bytes += group.commits[before..].iter().map(Commit::body_bytes).sum::<usize>();
-            if bytes >= GROUP_BYTES {
+            if bytes >= GROUP_BYTES || begun.elapsed() >= GROUP_TIME {
                 break;
             }
         }
@@ -62,10 +72,15 @@ impl Group {
 mod tests {
     use fleet::{Kind, Operation};
     use serde_json::json;
-    use tokio::sync::oneshot;
 
     use super::*;
-    use crate::writer::{Decided, Request};
+    use crate::writer::{Decided, Outcome, Request};
+
+    /// A job that somebody waits for, for as long as the test runs.
+    fn wanted((job, outcome): (Job, Outcome)) -> Job {
+        std::mem::forget(outcome);
+        job
+    }
 
     fn job(operations: Vec<Operation>) -> Job {
         let request = Request {
@@ -77,8 +92,7 @@ mod tests {
             reason: None,
             request: None,
         };
-        let change = Change::Transaction(request.transaction());
-        Job { planned_on: None, change, reply: oneshot::channel().0 }
+        wanted(Job::new(None, Change::Transaction(request.transaction())))
     }
 
     fn fleet() -> Arc<State> {
@@ -130,12 +144,29 @@ mod tests {
         let other = Arc::new(decided(&fleet(), "c").next().clone());
         assert_eq!(other.head().revision, one.next().head().revision);
         let queue =
-            || VecDeque::from([Job::new(None, Change::Decided(Box::new(decided(one.next(), "b")))).0]);
-        let made = Group::decide(Arc::new(one.next().clone()), &Policy::default(), &queue());
-        assert_eq!(made.commits[0].changes[0].key().to_string(), "namespaces/b");
-        assert!(made.outcomes[0].is_ok() && made.commits[0].header.previous == one.next().head().hash);
+            || VecDeque::from([wanted(Job::new(None, Change::Decided(Box::new(decided(one.next(), "b")))))]);
+        let group = Group::decide(Arc::new(one.next().clone()), &Policy::default(), &queue());
+        assert_eq!(group.commits[0].changes[0].key().to_string(), "namespaces/b");
+        assert!(group.outcomes[0].is_ok() && group.commits[0].header.previous == one.next().head().hash);
         let stale = Group::decide(other, &Policy::default(), &queue());
         assert!(matches!(stale.outcomes[0], Err(NotWritten::Stale { .. })) && stale.commits.is_empty());
+    }
+
+    #[test]
+    fn of_a_group_only_those_are_decided_whom_somebody_waits_for() {
+        let create = |id: &str| {
+            let body = json!({"id": id});
+            Operation::Create { kind: "namespaces".into(), body, replace_decommissioned: false }
+        };
+        let request = Request::of_service(vec![create("left")], "a test");
+        let (left, outcome) = Job::of(request);
+        drop(outcome);
+        let queue: VecDeque<Job> =
+            [job(vec![create("first")]), left, job(vec![create("last")])].into_iter().collect();
+        let group = Group::decide(fleet(), &Policy::default(), &queue);
+        let outcomes: Vec<bool> = group.outcomes.iter().map(Result::is_ok).collect();
+        assert_eq!((outcomes, group.commits.len()), (vec![true, false, true], 2));
+        assert!(group.state.definition("namespaces", "left").is_none(), "it was never made");
     }
 
     #[test]

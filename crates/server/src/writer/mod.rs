@@ -7,14 +7,16 @@ mod group;
 mod thread;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use fleet::{
     CommitId, ConfirmDigest, Key, Operation, Origin, Policy, Rejection, Revision, State, Transaction,
 };
 use ledger::{Append, Follow};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 pub use decided::Decided;
@@ -95,6 +97,9 @@ pub enum NotWritten {
     /// The store cannot take it now. Nothing has happened.
     #[error("nothing was written: {0}")]
     Unavailable(String),
+    /// Its turn has not come in time. Nothing has happened, and nothing will.
+    #[error("it has waited for {seconds} seconds behind other changes")]
+    Waited { seconds: u64 },
     /// Whether it has happened is not known.
     #[error("whether it was written is not known: {0}")]
     Unknown(String),
@@ -114,6 +119,7 @@ struct Job {
     planned_on: Option<Revision>,
     change: Change,
     reply: oneshot::Sender<Result<Written, NotWritten>>,
+    turn: Arc<JobTurn>,
 }
 
 /// What a job is about.
@@ -125,6 +131,26 @@ enum Change {
 /// The outcome of a job. A writer that ends without one may have appended before.
 type Outcome = oneshot::Receiver<Result<Written, NotWritten>>;
 
+/// Whether the writer has begun with a job, or whoever asked has given up before: never both.
+#[derive(Default)]
+struct JobTurn(AtomicU8);
+
+impl JobTurn {
+    const WAITS: u8 = 0;
+    const BEGUN: u8 = 1;
+    const GIVEN_UP: u8 = 2;
+
+    fn go_to(&self, next: u8) -> bool {
+        let at = self.0.compare_exchange(Self::WAITS, next, Ordering::AcqRel, Ordering::Acquire);
+        at.is_ok() || at == Err(next)
+    }
+
+    /// Whether it can still be given up: then it never happens.
+    fn give_up(&self) -> bool {
+        self.go_to(Self::GIVEN_UP)
+    }
+}
+
 impl Job {
     fn of(request: Request) -> (Self, Outcome) {
         Self::new(request.planned_on, Change::Transaction(request.transaction()))
@@ -132,7 +158,15 @@ impl Job {
 
     fn new(planned_on: Option<Revision>, change: Change) -> (Self, Outcome) {
         let (reply, outcome) = oneshot::channel();
-        (Self { planned_on, change, reply }, outcome)
+        let turn = Arc::default();
+        (Self { planned_on, change, reply, turn }, outcome)
+    }
+
+    /// Whether to decide about it, now that its turn has come. From then on nobody is told that it certainly does not happen, so that it may
+    /// be decided again when another process was faster.
+    fn begin(&self) -> bool {
+        let is_wanted = !self.reply.is_closed() || self.turn.0.load(Ordering::Acquire) == JobTurn::BEGUN;
+        is_wanted && self.turn.go_to(JobTurn::BEGUN)
     }
 
     /// Whoever asked may have gone.
@@ -173,11 +207,19 @@ impl Writer {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Has a change made, and returns when it is safe in the store, or certain not to be.
-    pub async fn write(&self, request: Request) -> Result<Written, NotWritten> {
+    /// Has a change made, and returns when it is safe in the store, or certain not to be. After some time it is given up: then it is certain
+    /// not to be made if its turn had not come, and not known otherwise. The same if this future is dropped.
+    pub async fn write(&self, request: Request, patience: Duration) -> Result<Written, NotWritten> {
         let (job, answer) = Job::of(request);
-        self.jobs.send(job).await.map_err(|_| NotWritten::Unavailable(ENDED.to_owned()))?;
-        answer.await.unwrap_or_else(|_| Err(NotWritten::Unknown(ENDED.to_owned())))
+        let (turn, end) = (job.turn.clone(), Instant::now() + patience);
+        let waited = || NotWritten::Waited { seconds: patience.as_secs() };
+        let sent = timeout_at(end, self.jobs.send(job)).await.map_err(|_| waited())?;
+        sent.map_err(|_| NotWritten::Unavailable(ENDED.to_owned()))?;
+        match timeout_at(end, answer).await {
+            Ok(answer) => answer.unwrap_or_else(|_| Err(NotWritten::Unknown(ENDED.to_owned()))),
+            Err(_) if turn.give_up() => Err(waited()),
+            Err(_) => Err(NotWritten::Unknown("the store did not answer in time".to_owned())),
+        }
     }
 
     /// The same with a change that was decided before, on a thread that may block. If the fleet is not what it was decided on, nothing
@@ -186,5 +228,33 @@ impl Writer {
         let (job, answer) = Job::new(Some(decided.on.revision), Change::Decided(Box::new(decided)));
         self.jobs.blocking_send(job).map_err(|_| NotWritten::Unavailable(ENDED.to_owned()))?;
         answer.blocking_recv().unwrap_or_else(|_| Err(NotWritten::Unknown(ENDED.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> (Job, Outcome) {
+        Job::of(Request::of_service(Vec::new(), "a test"))
+    }
+
+    #[test]
+    fn a_job_is_either_begun_or_given_up() {
+        let (waiting, _outcome) = job();
+        assert!(waiting.turn.give_up());
+        assert!(!waiting.begin(), "it was given up");
+        let (begun, outcome) = job();
+        assert!(begun.begin());
+        assert!(!begun.turn.give_up(), "it may be made");
+        drop(outcome);
+        assert!(begun.begin(), "what was begun may be decided again");
+    }
+
+    #[test]
+    fn a_job_whose_client_has_gone_is_not_begun() {
+        let (waiting, outcome) = job();
+        drop(outcome);
+        assert!(!waiting.begin());
     }
 }

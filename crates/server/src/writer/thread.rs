@@ -17,11 +17,15 @@ use tracing::{error, warn};
 use super::group::{GROUP, Group};
 use super::{ENDED, Job, NotWritten};
 use crate::follower::{self, BUDGET};
+use crate::heavy;
 use crate::metrics::Metrics;
 use crate::replica::{self, Replica, Turn};
 
 /// How long to wait before an unknown outcome is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// How far it stands back behind the threads that answer polls: the largest change takes seconds to be decided.
+const NICENESS: i32 = 5;
 
 /// The writer ends for good.
 struct Ended(String);
@@ -36,6 +40,7 @@ pub(super) struct WriterThread {
 
 impl WriterThread {
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>, failed: &AtomicBool) {
+        heavy::stand_back(NICENESS);
         match catch_unwind(AssertUnwindSafe(|| self.work(&mut queue))) {
             Ok(Ok(())) => return,
             Ok(Err(Ended(why))) => error!(why, "the writer has ended; this process writes no more"),
@@ -61,7 +66,7 @@ impl WriterThread {
             {
                 waiting.push_back(job);
             }
-            // A client that was told that nothing is known, and has gone, would be surprised by a change that comes later.
+            // What nobody waits for any more need not take part in the group. Each is looked at again when its turn comes.
             waiting.retain(|job| !job.reply.is_closed());
             if let Err(ended) = self.one_group(&mut waiting) {
                 refuse(waiting.drain(..), ENDED);

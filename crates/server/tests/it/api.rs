@@ -11,6 +11,7 @@ use http_body_util::BodyExt;
 use ledger::{Memory, Opened};
 use serde_json::{Value, json};
 use server::config::{Args, Config, Mode};
+use server::heavy::Heavy;
 use server::metrics::Metrics;
 use server::replica::{self, Replica};
 use server::routes::{self, Answer as Success, App, Problem, Route, Routes};
@@ -145,7 +146,7 @@ impl Api {
         let app = Arc::new(App {
             mode,
             replica,
-            history: store.history,
+            heavy: Heavy::start(store.history, &metrics).expect("threads"),
             writer,
             identity: config.identity,
             policy: config.policy,

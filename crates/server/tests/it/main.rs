@@ -9,6 +9,7 @@ mod deploy;
 mod documents;
 mod flux;
 mod guard;
+mod heavy;
 mod history;
 mod plans;
 mod refusals;

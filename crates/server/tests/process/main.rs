@@ -14,5 +14,6 @@ mod service;
 mod settings;
 mod shutdown;
 mod sockets;
+mod starvation;
 mod store_faults;
 mod writers;

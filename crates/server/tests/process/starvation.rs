@@ -1,0 +1,129 @@
+//! Many who ask for what takes long, at once, while clusters poll: every answer is right or says when to come again, no poll is refused,
+//! and memory stays bounded. How long polls take is measured by `make bench-starvation`.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::fleet::{Folder, admin, small_fleet};
+use crate::http::Answer;
+use crate::pollers::{Pollers, Right};
+use crate::service::{Service, Settings};
+
+const CLUSTERS: usize = 400;
+const PLANNERS: usize = 24;
+const HISTORIANS: usize = 48;
+const TURNS: usize = 4;
+/// What the tasks may add to the memory of the process.
+const MIB: usize = 400;
+
+/// The small fleet, and more clusters beside those that are polled.
+fn fleet() -> Value {
+    let mut fleet = small_fleet([]);
+    let more = (0..CLUSTERS).map(|n| {
+        json!({"id": format!("c{n:03}"), "cluster_name": "c", "cluster_dns": format!("c{n:03}.example.com"),
+               "environment": "qa", "platform_components": [{"id": "podinfo"}], "namespaces": [{"id": "team-b"}]})
+    });
+    fleet["clusters"].as_array_mut().expect("a list").extend(more);
+    fleet
+}
+
+fn most_resident_mib(service: &Service) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", service.pid())).expect("a process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is there");
+    line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") / 1024
+}
+
+/// How many were answered, and how many were told to come again.
+#[derive(Default)]
+struct Tally(AtomicUsize, AtomicUsize);
+
+impl Tally {
+    fn note(&self, answer: &Answer, is_right: impl FnOnce(&Answer) -> bool) {
+        if answer.status == 503 {
+            assert_eq!(answer.header("retry-after"), Some("5"), "{}", answer.text());
+            assert!(!answer.text().contains("outcome_unknown"), "{}", answer.text());
+            self.1.fetch_add(1, Ordering::Relaxed);
+        } else {
+            assert!(is_right(answer), "{}: {:.300}", answer.status, answer.text());
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn told(&self) -> (usize, usize) {
+        (self.0.load(Ordering::Relaxed), self.1.load(Ordering::Relaxed))
+    }
+}
+
+#[test]
+fn polls_go_on_while_many_ask_for_plans_histories_and_large_writes() {
+    let folder = Folder::new(&fleet());
+    let service = Settings::crud(&folder).start().ready();
+    let close = [("connection", "close")];
+    // A namespace that nobody has, with a long history of large documents.
+    service.exchange(&admin("POST", "/namespaces", &close, Some(&json!({"id": "spare"})))).expect(201);
+    for n in 0..60 {
+        let body = json!({"annotations": {"example.com/text": format!("{n}{}", "x".repeat(60_000))}});
+        service.exchange(&admin("PATCH", "/namespaces/spare", &close, Some(&body))).expect(200);
+    }
+    let label = |value: &str| {
+        let patch = json!({"op": "patch", "kind": "clusters", "selector": "environment=qa", "body": {"labels": {"wave": value}}});
+        json!({"operations": [patch]})
+    };
+    let right = Right::of(&service);
+    let before = most_resident_mib(&service);
+    let pollers = Pollers::start(service.address, 3, Duration::from_millis(5), &right);
+    let (plans, histories, writes) = (Tally::default(), Tally::default(), Tally::default());
+    thread::scope(|scope| {
+        for client in 0..PLANNERS {
+            let (service, label, plans) = (&service, &label, &plans);
+            scope.spawn(move || {
+                for turn in 0..TURNS {
+                    let body = label(&format!("plan-{client}-{turn}"));
+                    let answer = service.exchange(&admin("POST", "/batch?dry_run=true", &close, Some(&body)));
+                    plans
+                        .note(&answer, |answer| answer.status == 200 && answer.json()["changed"] == CLUSTERS);
+                }
+            });
+        }
+        for _ in 0..HISTORIANS {
+            let (service, histories) = (&service, &histories);
+            scope.spawn(move || {
+                for _ in 0..TURNS {
+                    let answer = service.get("/namespaces/spare/history?limit=1000");
+                    histories.note(&answer, |answer| {
+                        let told = answer.json().as_array().map_or(0, Vec::len);
+                        answer.status == 200 && (10..61).contains(&told) && answer.header("link").is_some()
+                    });
+                }
+            });
+        }
+        let (service, label, writes) = (&service, &label, &writes);
+        scope.spawn(move || {
+            for turn in 0..TURNS {
+                let body = label(&format!("write-{turn}"));
+                let answer = service.exchange(&admin("POST", "/batch", &close, Some(&body)));
+                writes.note(&answer, |answer| answer.status == 200);
+            }
+        });
+    });
+    let polls = pollers.stop();
+    assert_eq!((polls.unavailable, polls.failed), (0, 0), "no poll is refused: {polls:?}");
+    assert!(polls.right > 20, "{polls:?}");
+    let (worked_out, refused) = plans.told();
+    assert!(worked_out >= 10 && worked_out + refused == PLANNERS * TURNS, "plans: {:?}", plans.told());
+    let (read, refused) = histories.told();
+    assert!(read >= 32 && read + refused == HISTORIANS * TURNS, "histories: {:?}", histories.told());
+    assert_eq!(writes.told(), (TURNS, 0));
+    let metrics = service.get("/metrics").expect(200).text();
+    let counted = |task: &str| {
+        let name = format!("flux_resourceset_busy_refusals_total{{task=\"{task}\"}} ");
+        metrics.lines().find_map(|line| line.strip_prefix(&name)?.parse::<usize>().ok())
+    };
+    assert_eq!((counted("plan"), counted("read")), (Some(plans.told().1), Some(histories.told().1)));
+    let grown = most_resident_mib(&service).saturating_sub(before);
+    assert!(grown <= MIB, "memory grew by {grown} MiB");
+}
