@@ -98,7 +98,7 @@ fn main() {
         return bare::serve(Path::new(&arguments.next().expect("a file")));
     }
     let plan = Plan::from_env();
-    let mut measured = Vec::new();
+    let (mut measured, mut folders) = (Vec::new(), Vec::new());
     if !counters::available() {
         println!("no instructions: this machine has no hardware counters, or no `perf`");
     }
@@ -108,6 +108,8 @@ fn main() {
     for clusters in plan.sizes.iter().copied() {
         let folder = tempfile::tempdir().expect("a folder");
         measured.push(measure(&plan, clusters, folder.path()));
+        // It takes minutes to remove that many files.
+        folders.push(folder);
         println!("{}", report::text(measured.last().expect("one")));
     }
     if let Some(book) = &plan.book {
