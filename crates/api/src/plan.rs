@@ -21,6 +21,8 @@ pub struct Plan {
     pub documents: Vec<PlannedDocuments>,
     /// How much of it happens in each environment, production first, then by name.
     pub environments: Vec<EnvironmentTotals>,
+    /// How many clusters it reaches: those that see a change, and those without any input that are decommissioned or leave a list.
+    pub reached: usize,
     /// What the clusters would see.
     pub effects: Effects,
     /// What Flux would delete.
@@ -255,6 +257,13 @@ pub struct RemovalGroup {
     pub clusters: Vec<String>,
 }
 
+impl Removals {
+    /// How many things go, clusters without any input included.
+    pub fn total(&self) -> usize {
+        self.inputs + self.decommissions
+    }
+}
+
 impl RemovalGroup {
     /// Whether its deletion takes data with it.
     pub fn takes_data(&self) -> bool {
@@ -277,6 +286,7 @@ mod tests {
         from_value(json!({
             "revision": 1, "digest": "d", "changed": 4, "documents": documents, "environments": [],
             "effects": {"clusters": 0, "totals": {}, "changes": []},
+            "reached": 0,
             "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": [], "groups": []},
             "confirm": null, "next": next,
         }))
@@ -300,6 +310,7 @@ mod tests {
         let nothing = json!({
             "revision": 1,
             "effects": {"clusters": 0, "totals": {}, "changes": []},
+            "reached": 0,
             "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": [], "groups": []},
             "confirm": null,
         });

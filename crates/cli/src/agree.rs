@@ -58,9 +58,6 @@ pub(crate) fn may_go_on(plan: &Plan) -> Result<(), Failure> {
             let _ = write!(numbers, " --{flag} {number}");
         }
     }
-    if numbers.is_empty() {
-        numbers.push_str(" --removals 1");
-    }
     Err(Failure::with_next(
         format!("nothing was changed: the guard stops this: {because}"),
         format!(
@@ -71,9 +68,8 @@ pub(crate) fn may_go_on(plan: &Plan) -> Result<(), Failure> {
 
 /// A plan beyond the numbers that were given is not carried out, whether the guard asks or not.
 fn keeps_bounds(plan: &Plan, flags: &ChangeFlags) -> Result<(), Failure> {
-    let removals = (flags.max_removals, plan.removals.inputs, "--max-removals", "inputs would be deleted");
-    let clusters =
-        (flags.max_clusters, plan.effects.clusters, "--max-clusters", "clusters would see a change");
+    let removals = (flags.max_removals, plan.removals.total(), "--max-removals", "things would go");
+    let clusters = (flags.max_clusters, plan.reached, "--max-clusters", "clusters would be reached");
     for (most, number, flag, what) in [removals, clusters] {
         if let Some(most) = most.filter(|most| number > *most) {
             let message = format!("nothing was changed: {number} {what}, and `{flag}` is {most}");
@@ -86,10 +82,7 @@ fn keeps_bounds(plan: &Plan, flags: &ChangeFlags) -> Result<(), Failure> {
 /// Whether the flags answer everything that is asked.
 fn is_answered(plan: &Plan, flags: &ChangeFlags) -> bool {
     let answers = |asked: &Asks| match asked {
-        // A number of inputs says nothing about clusters that have none.
-        Asks::Removals => {
-            flags.max_clusters.is_some() || (flags.max_removals.is_some() && plan.removals.inputs > 0)
-        }
+        Asks::Removals => flags.max_clusters.is_some() || flags.max_removals.is_some(),
         Asks::Clusters => flags.max_clusters.is_some(),
     };
     // That it is the expected plan was seen before.
@@ -97,13 +90,10 @@ fn is_answered(plan: &Plan, flags: &ChangeFlags) -> bool {
 }
 
 fn flags_that_answer(plan: &Plan) -> String {
-    let number = if plan.asks.contains(&Asks::Clusters) || plan.removals.inputs == 0 {
-        format!(
-            "`--max-clusters {}` to any that reaches no more",
-            plan.effects.clusters.max(plan.removals.clusters)
-        )
+    let number = if plan.asks.contains(&Asks::Clusters) {
+        format!("`--max-clusters {}` to any that reaches no more", plan.reached)
     } else {
-        format!("`--max-removals {}` to any that deletes no more", plan.removals.inputs)
+        format!("`--max-removals {}` to any that removes no more", plan.removals.total())
     };
     format!("`--expect {}` agrees to exactly this plan, {number}", plan::name(plan))
 }
@@ -125,7 +115,7 @@ fn to_type(plan: &Plan) -> Option<(String, String)> {
         return Some((number.to_string(), what));
     }
     asks(Asks::Clusters).then(|| {
-        let number = plan.effects.clusters;
+        let number = plan.reached;
         (number.to_string(), format!("change what {} get", count(number, "cluster")))
     })
 }

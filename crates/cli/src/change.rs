@@ -35,10 +35,10 @@ pub(crate) struct ChangeFlags {
     /// Agree only to this plan, which `--plan` showed earlier; if it is another by now, the exit code is 3
     #[arg(long, value_name = "PLAN")]
     pub expect: Option<String>,
-    /// Agree, also if the guard asks, as long as at most this many inputs are deleted
+    /// Agree, also if the guard asks, as long as at most this many inputs and clusters go
     #[arg(long, value_name = "NUMBER")]
     pub max_removals: Option<usize>,
-    /// Agree, also if the guard asks, as long as at most this many clusters see a change
+    /// Agree, also if the guard asks, as long as at most this many clusters are reached
     #[arg(long, value_name = "NUMBER")]
     pub max_clusters: Option<usize>,
     /// Why, for the audit log
@@ -113,9 +113,9 @@ pub(crate) enum Outcome {
 pub(crate) struct Done {
     /// What it changed.
     pub answer: BatchAnswer,
-    /// How many inputs it deleted.
+    /// How many inputs and clusters went.
     pub removals: usize,
-    /// How many clusters saw it.
+    /// How many clusters it reached.
     pub clusters: usize,
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn carry_out_part(
                     session.output.warn(warning);
                 }
                 tell(session, &shown, &done.answer, flags, part)?;
-                let (removals, clusters) = (shown.removals.inputs, shown.effects.clusters);
+                let (removals, clusters) = (shown.removals.total(), shown.reached);
                 return Ok(Outcome::Done(Done { answer: done.answer, removals, clusters }));
             }
             Err(error) => error,

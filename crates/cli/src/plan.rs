@@ -260,6 +260,7 @@ mod tests {
                  "fields": [{"pointer": "/source/oci_tag", "old": "6.7.1", "new": "6.9.0"}, {"pointer": "/patches/a", "new": "two\nlines"}]},
                 {"kind": "platform_components", "input": "agent", "change": "removed", "count": 1, "clusters": ["east"]},
             ]},
+            "reached": 2,
             "removals": {"decommissions": 0, "inputs": 1, "clusters": 1, "decommissioned": [],
                 "first": [{"cluster": "east", "kind": "platform_components", "input": "agent", "cause": "removed", "named": true}],
                 "groups": [{"kind": "platform_components", "input": "agent", "cause": "removed", "guard": "ordinary", "count": 1, "clusters": ["east"]}]},

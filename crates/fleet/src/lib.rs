@@ -75,6 +75,6 @@ pub use render::{
 };
 pub use sample::{REPORTED, Sample};
 pub use selector::{BadSelector, Selector};
-pub use space::{Allowance, Grant, MAX_ALLOWANCE_MINUTES, MAX_ALLOWED, Seeding, Space, UnknownSpace};
+pub use space::{Allowance, Grant, Seeding, Space, UnknownSpace};
 pub use state::{Served, State};
 pub use transaction::{Operation, Target, Transaction};

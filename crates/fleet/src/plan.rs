@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::apply::{self, Applied, Decided};
 use crate::commit::Change;
@@ -85,8 +85,8 @@ pub struct EnvironmentTotals {
 /// Works out what would come of a transaction: everything that `apply` does but the last word of the guard.
 pub fn plan(state: &State, policy: &Policy, transaction: &Transaction) -> Result<Plan, Rejection> {
     let Decided { applied, questions, digest: confirm, effects } = apply::decide(state, policy, transaction)?;
-    let effects = effects
-        .unwrap_or_else(|| Effects::between(state, &applied.next, applied.changes().iter().map(Change::key)));
+    let effects =
+        effects.unwrap_or_else(|| Effects::between(state, &applied.next, applied.changes().map(Change::key)));
     let digest = digest(state, &applied, &effects);
     let environments = environments(state, &applied, &effects);
     let warnings = paths(&applied.next, &effects);
@@ -103,13 +103,23 @@ impl Plan {
 
     /// How many entries would change.
     pub fn changed(&self) -> usize {
-        self.applied.changes().len()
+        self.applied.changes().count()
+    }
+
+    /// How many clusters it reaches: those that see a change, and those without any input that are decommissioned or leave a list.
+    pub fn reached(&self) -> usize {
+        let removed = self.applied.removals.clusters();
+        if removed.is_empty() {
+            return self.effects.clusters;
+        }
+        let seen: FxHashSet<&Id> = self.effects.effects.iter().flat_map(|effect| &effect.clusters).collect();
+        seen.len() + removed.into_iter().filter(|cluster| !seen.contains(cluster)).count()
     }
 
     /// The entries that would change, by kind; those to which the same happens together. Each is compared when this is asked for.
     pub fn documents(&self) -> Vec<DocumentGroup<'_>> {
         let mut groups: Vec<DocumentGroup<'_>> = Vec::new();
-        let mut changes: Vec<&Change> = self.applied.changes().iter().collect();
+        let mut changes: Vec<&Change> = self.applied.changes().collect();
         for of_kind in changes.chunk_by_mut(|one, other| one.key().space() == other.key().space()) {
             if of_kind[0].key().space() == CLUSTERS {
                 of_kind.sort_by_cached_key(|change| !self.is_of_production(change.key().id()));
@@ -223,7 +233,7 @@ fn unused(effects: &Effects) -> Option<String> {
 
 /// Records that are forgotten: a poll of that name no longer gets an empty list.
 fn forgotten(applied: &Applied) -> Option<String> {
-    let gone = applied.changes().iter().filter(|change| change.after().is_none());
+    let gone = applied.changes().filter(|change| change.after().is_none());
     let names: Sample<&str> = gone
         .filter_map(|change| match change.key() {
             Key::Tombstone(dns) => Some(dns.as_str()),

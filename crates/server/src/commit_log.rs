@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::clock;
+use crate::heavy;
 use crate::replica::Replica;
 
 /// Logs commits until it is told to stop. If there are more than it can follow, it begins again with the next one.
@@ -30,6 +31,8 @@ pub async fn follow(replica: Arc<Replica>, stop: CancellationToken) {
                     changes = changes.len(),
                     "a commit is visible"
                 );
+                // Nobody else may have it any more, and the largest have ten thousand documents to be freed.
+                heavy::with_bytes(commit.body_bytes(), || drop(commit));
             }
             debug!("more commits than the log could follow");
         }

@@ -89,6 +89,7 @@ fn page_of(plan: &Plan, actor: &str, digest: String, from: Place) -> api::Plan {
         changed: plan.changed(),
         documents,
         environments: environments.collect(),
+        reached: plan.reached(),
         effects: api::Effects { clusters: effects.clusters, totals: totals.collect(), changes },
         removals,
         lacking: applied.lacking.iter().map(lacking).collect(),

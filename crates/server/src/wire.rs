@@ -100,8 +100,8 @@ pub(crate) fn allowance(id: &str, allowance: &fleet::Allowance) -> Allowance {
 
 /// The allowance that lets these removals of an actor through.
 pub(crate) fn needed_allowance(actor: &str, removals: &fleet::Removals) -> NeededAllowance {
-    let tally = removals.tally();
-    NeededAllowance { to: actor.to_owned(), deletions: tally.deletions(), removals: tally.ordinary }
+    let (deletions, removals) = removals.tally().to_be_allowed();
+    NeededAllowance { to: actor.to_owned(), deletions, removals }
 }
 
 /// The first of the documents that a change has changed; with each, whether it is still there.

@@ -1,5 +1,7 @@
 //! `guard`: its budgets, and allowances beyond them.
 
+use std::fmt::Write;
+
 use api::Grant;
 use clap::{Args, Subcommand};
 
@@ -43,7 +45,7 @@ pub(crate) struct Allow {
     /// Whom, as `frs audit` shows them [default: yourself]
     #[arg(long = "for", value_name = "ACTOR")]
     to: Option<String>,
-    /// How many decommissions, and deletions of namespaces
+    /// How many decommissions, clusters that leave an environment, and deletions of namespaces
     #[arg(long, value_name = "NUMBER", default_value_t = 0, required_unless_present = "removals")]
     deletions: u32,
     /// How many other removals
@@ -97,7 +99,12 @@ impl Status {
             table.row([what.to_owned(), used.to_string(), limit.to_string()]);
         }
         let mut text = table.text();
-        text.push_str("\n\n");
+        let reach = limits.changed_clusters.map_or("any number of".to_owned(), |most| most.to_string());
+        let _ = write!(
+            text,
+            "\n\nWithout a confirmation one change removes something on at most {}, and reaches {reach} clusters.\n\n",
+            count(limits.clusters as usize, "cluster")
+        );
         if allowances.is_empty() {
             text.push_str("No allowance is in force.");
         } else {

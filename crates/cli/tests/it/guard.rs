@@ -31,7 +31,7 @@ fn a_number_bounds_a_change_that_the_guard_has_nothing_against() {
     let world = World::new();
     let told = world.frs("assign namespace spare -l region --max-clusters 2").expect(1);
     assert!(
-        told.stderr.contains("nothing was changed: 3 clusters would see a change, and `--max-clusters` is 2"),
+        told.stderr.contains("nothing was changed: 3 clusters would be reached, and `--max-clusters` is 2"),
         "{told}"
     );
     world.frs("assign namespace spare -l region --max-clusters 3").expect(0);
@@ -84,6 +84,35 @@ fn an_allowance_without_a_number_or_a_reason_or_beyond_what_can_be_allowed_is_re
         "guard allow --for file:alice --deletions many --reason 'words'",
         "guard revoke nobody",
     ]));
+}
+
+/// They have no inputs, so they were in no count: a number agreed to any number of them.
+#[test]
+fn clusters_without_inputs_count_when_they_are_decommissioned() {
+    let world = World::new();
+    for id in ["empty-1", "empty-2", "empty-3"] {
+        world
+            .frs(&format!("create cluster {id} --dns {id}.k8s.example.com --environment dev --yes"))
+            .expect(0);
+    }
+    let change = "patch cluster -l 'id in (empty-1,empty-2,empty-3)' --set environment=qa";
+    for bound in ["--max-removals 2", "--max-clusters 2"] {
+        let told = world.frs(&format!("{change} {bound}")).expect(1);
+        assert!(told.stderr.contains("nothing was changed: 3 "), "{told}");
+    }
+    world.frs(&format!("{change} --max-clusters 3")).expect(0);
+}
+
+/// The allowance that it used was part of the plan, so that the plan which an admin had allowed was another one afterwards.
+#[test]
+fn a_plan_that_was_stopped_has_the_same_name_once_it_is_allowed() {
+    let world = World::of(Service::with(&fleet(), &[("GUARD_DELETIONS_PER_HOUR", "0")]));
+    let plan = world.frs("decommission west --plan -o json").expect(0).json();
+    let name = plan["plan"].as_str().expect("a name").to_owned();
+    world.frs(&format!("decommission west --expect {name}")).expect(1);
+    world.frs("guard allow --deletions 1 --reason 'as planned'").expect(0);
+    let done = world.frs(&format!("decommission west --expect {name} -o name")).expect(0);
+    assert!(!done.stdout.contains("allowances"), "{done}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::effects::Effects;
 use crate::guard::{Case, ConfirmDigest, Named, Policy, Questions, Removals, Tally};
 use crate::hash::{Hash, Position};
 use crate::ids::{Id, KindName};
+use crate::key::Key;
 use crate::rejection::{Confirmation, NeedsAllowance, Rejection};
 use crate::sample::Sample;
 use crate::space::SystemEntry;
@@ -44,6 +45,8 @@ pub struct Applied {
     pub commit: Option<Commit>,
     /// What Flux will delete because of it.
     pub removals: Removals,
+    /// The allowance that it uses. The commit changes that, too, and nobody asked for it.
+    allowance: Option<Key>,
     /// Where selectors chose clusters that lack what was to be changed on them.
     pub lacking: Vec<Lacking>,
     /// What whoever asked should know.
@@ -65,9 +68,10 @@ pub struct Lacking {
 }
 
 impl Applied {
-    /// The entries that it changes, sorted by key.
-    pub fn changes(&self) -> &[Change] {
-        self.commit.as_ref().map(|commit| &*commit.changes).unwrap_or_default()
+    /// The entries that whoever asked changes, sorted by key.
+    pub fn changes(&self) -> impl Iterator<Item = &Change> {
+        let all = self.commit.as_ref().map(|commit| &*commit.changes).unwrap_or_default();
+        all.iter().filter(|change| self.allowance.as_ref() != Some(change.key()))
     }
 }
 
@@ -127,9 +131,11 @@ pub(crate) fn decide(
     let digest = judgement.digest;
     if changes.is_empty() {
         // A confirmed request that is sent again has nothing left to do.
-        let applied = Applied { next: state.clone(), commit: None, removals, lacking, warnings };
+        let applied =
+            Applied { next: state.clone(), commit: None, removals, allowance: None, lacking, warnings };
         return Ok(Decided { applied, questions: Questions::default(), digest, effects });
     }
+    let allowance = judgement.uses.as_ref().map(|(key, _)| Key::System(key.clone()));
     let next = match judgement.uses {
         None => next,
         Some((key, left)) => {
@@ -143,7 +149,7 @@ pub(crate) fn decide(
     let spending = state.spending().after(origin.time, tally);
     let commit = commit(state, &next, origin, tally, changes);
     let next = next.at(&commit.header, spending);
-    let applied = Applied { next, commit: Some(commit), removals, lacking, warnings };
+    let applied = Applied { next, commit: Some(commit), removals, allowance, lacking, warnings };
     Ok(Decided { applied, questions: judgement.questions, digest, effects })
 }
 

@@ -1,6 +1,6 @@
 //! The guard. Flux turns whatever is missing from an answer into deletion, so what a transaction would make Flux delete is worked out
-//! before it happens. What nobody asked for by name, or more than a little at once, needs a confirmation of exactly that; more than a
-//! little in an hour needs an allowance, which no digest can take the place of.
+//! before it happens. Removals that the request did not name, and large ones even if it did, must be confirmed. More than the hourly
+//! limits needs an allowance, which no confirmation replaces.
 
 mod removals;
 mod tally;
@@ -118,16 +118,17 @@ pub(crate) struct Case<'a> {
 
 impl Case<'_> {
     pub(crate) fn judge(&self, policy: &Policy) -> Judgement {
-        let digest = self.digest(0);
         let mut questions = Questions {
             removals: self.why_confirm_removals(policy),
             reach: self.why_confirm_reach(policy),
             allowance: None,
         };
+        let asks_about_reach = questions.reach.is_some();
+        let digest = self.digest(0, asks_about_reach);
         let is_asked = questions.confirmation().is_some();
         let is_confirmed = match self.transaction.confirm {
             None => false,
-            Some(given) if given == digest || given == self.digest(1) => true,
+            Some(given) if given == digest || given == self.digest(1, asks_about_reach) => true,
             Some(_) => {
                 let other =
                     "what would be removed is not what was confirmed, or that was more than an hour ago";
@@ -160,10 +161,10 @@ impl Case<'_> {
         Judgement { questions, digest, passed, uses }
     }
 
-    /// What confirms it, as it was that many hours ago.
-    fn digest(&self, hours_ago: i64) -> ConfirmDigest {
+    /// What confirms it, as it was that many hours ago. Effects are part of it only if they are asked about.
+    fn digest(&self, hours_ago: i64, asks_about_reach: bool) -> ConfirmDigest {
         let hour = self.now.0.div_euclid(GUARD_WINDOW) - hours_ago;
-        let reach = self.effects.map_or(Hash::default(), Effects::digest);
+        let reach = self.effects.filter(|_| asks_about_reach).map_or(Hash::default(), Effects::digest);
         ConfirmDigest(hash::tagged("confirm", &[&hour.to_be_bytes(), &self.removals.digest().0, &reach.0]))
     }
 

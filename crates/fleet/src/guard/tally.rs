@@ -49,6 +49,15 @@ impl Tally {
         self.decommissions.saturating_add(self.each)
     }
 
+    /// The deletions and the other removals that an allowance has to cover. A change that removes nothing takes a removal of it, so that
+    /// no allowance covers such changes without end.
+    pub fn to_be_allowed(self) -> (u32, u32) {
+        match (self.deletions(), self.ordinary) {
+            (0, 0) => (0, 1),
+            needed => needed,
+        }
+    }
+
     fn counts(self) -> bool {
         match self.passed {
             Passed::OnBudget => self.deletions() > 0 || self.ordinary > 0,

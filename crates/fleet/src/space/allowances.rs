@@ -15,9 +15,9 @@ use crate::state::State;
 pub(super) const SPACE: &str = "@?allowances";
 
 /// The longest life of an allowance, in minutes.
-pub const MAX_ALLOWANCE_MINUTES: u32 = 4 * 60;
+const MAX_MINUTES: u32 = 4 * 60;
 /// The most deletions, and the most removals, of one allowance.
-pub const MAX_ALLOWED: u32 = 10_000;
+const MAX_ALLOWED: u32 = 10_000;
 /// The most allowances at a time.
 const MAX_ALLOWANCES: usize = 100;
 const MAX_ACTOR: usize = 256;
@@ -107,8 +107,8 @@ impl Grant {
         if self.deletions == 0 && self.removals == 0 {
             wrong("deletions", "an allowance of no deletions and no removals allows nothing".to_owned());
         }
-        if !(1..=MAX_ALLOWANCE_MINUTES).contains(&self.minutes) {
-            wrong("minutes", format!("is {}; it must be 1 to {MAX_ALLOWANCE_MINUTES}", self.minutes));
+        if !(1..=MAX_MINUTES).contains(&self.minutes) {
+            wrong("minutes", format!("is {}; it must be 1 to {MAX_MINUTES}", self.minutes));
         }
         let Some(reason) = origin.reason.clone() else {
             wrong(
@@ -152,12 +152,12 @@ impl Allowance {
         now: Timestamp,
         removals: Tally,
     ) -> Option<(SystemKey, Option<Self>)> {
+        let (deletions, removals) = removals.to_be_allowed();
         state.allowances(now).into_iter().filter(|(_, allowance)| &*allowance.to == actor).find_map(
             |(id, allowance)| {
-                let deletions = allowance.deletions.checked_sub(removals.deletions())?;
                 let left = Self {
-                    deletions,
-                    removals: allowance.removals.checked_sub(removals.ordinary)?,
+                    deletions: allowance.deletions.checked_sub(deletions)?,
+                    removals: allowance.removals.checked_sub(removals)?,
                     ..allowance.clone()
                 };
                 let is_used_up = left.deletions == 0 && left.removals == 0;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use allowances::{Allowance, Grant, MAX_ALLOWANCE_MINUTES, MAX_ALLOWED};
+pub use allowances::{Allowance, Grant};
 pub use seed::Seeding;
 
 use crate::canonical::Canonical;

@@ -1,5 +1,5 @@
-//! A client in a loop that confirms whatever it is asked, on random sequences of everything that takes something from a cluster. It is
-//! judged by what polls are answered, and by nothing that the guard says of itself.
+//! A client in a loop that confirms whatever it is asked, on random sequences of everything that takes something from a cluster. What it
+//! has removed is judged by what polls are answered; whether it was asked or allowed, by plans and allowances.
 
 use std::collections::{BTreeMap, BTreeSet};
 

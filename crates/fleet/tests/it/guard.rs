@@ -240,7 +240,7 @@ fn an_empty_cluster_is_not_decommissioned_by_a_selector_without_confirmation() {
 }
 
 #[test]
-fn rule_e_the_eleventh_deletion_of_an_hour_needs_an_allowance_and_no_digest_helps() {
+fn the_eleventh_deletion_of_an_hour_needs_an_allowance_and_no_digest_helps() {
     let mut fleet = wide(&["a"], 1, 30);
     for n in 0..10 {
         fleet.now += 1000;
@@ -265,7 +265,7 @@ fn rule_e_the_eleventh_deletion_of_an_hour_needs_an_allowance_and_no_digest_help
 }
 
 #[test]
-fn rule_e_the_fifty_first_ordinary_removal_of_an_hour_needs_an_allowance() {
+fn the_fifty_first_ordinary_removal_of_an_hour_needs_an_allowance() {
     let mut fleet = wide(&["a"], 60, 1);
     for n in 0..50 {
         fleet.accept(vec![disable("a", &format!("c{n:02}"))]);
@@ -720,4 +720,30 @@ fn a_change_that_reaches_more_clusters_than_configured_is_confirmed_by_what_it_d
     let applied = fleet.send(tag("3"), Some(planned.confirm)).expect("confirmed");
     assert_eq!(applied.commit.expect("a commit").header.removals.passed, Passed::Confirmed);
     fleet.accept(vec![patch_reference("a", "platform_components", "c00", json!({"oci_tag": "9"}))]);
+}
+
+/// With nothing to take from it, an allowance covered such changes without end.
+#[test]
+fn a_change_that_removes_nothing_uses_an_allowance_up_all_the_same() {
+    let mut fleet = wide(&["a", "b", "c"], 2, 0);
+    fleet.policy = Policy { changed_clusters: Some(2), confirmations_per_hour: 0, ..Policy::default() };
+    let tag = |tag: &str| vec![strategic("platform_components", "c00", json!({"oci_tag": tag}))];
+    fleet.reasoned("one upgrade", vec![Operation::Allow(grant(0, 1, 60))]);
+    let confirm = fleet.plan(tag("2")).confirm;
+    fleet.send(tag("2"), Some(confirm)).expect("allowed");
+    let confirm = fleet.plan(tag("3")).confirm;
+    assert!(matches!(fleet.send(tag("3"), Some(confirm)), Err(Rejection::Allowance(_))), "it is used up");
+}
+
+#[test]
+fn a_confirmation_of_removals_is_not_spoilt_by_what_else_the_clusters_get() {
+    let mut fleet = wide(&["a"], 2, 2);
+    fleet.policy.changed_clusters = Some(5);
+    let clear = || {
+        let also = patch_reference("a", "platform_components", "c00", json!({"oci_tag": "9"}));
+        vec![strategic("clusters", "a", json!({"namespaces": []})), also]
+    };
+    let confirm = fleet.plan(clear()).confirm;
+    fleet.accept(vec![strategic("platform_components", "c00", json!({"component_path": "elsewhere"}))]);
+    fleet.send(clear(), Some(confirm)).expect("the same is removed");
 }

@@ -60,7 +60,7 @@ pub struct Args {
     #[arg(long, env = "GUARD_CLUSTERS", value_name = "NUMBER")]
     pub guard_clusters: Option<String>,
 
-    /// How many decommissions and deletions of namespaces an hour need no allowance [default: 10]
+    /// How many decommissions, clusters that leave an environment, and deletions of namespaces an hour need no allowance [default: 10]
     #[arg(long, env = "GUARD_DELETIONS_PER_HOUR", value_name = "NUMBER")]
     pub guard_deletions_per_hour: Option<String>,
 

@@ -134,7 +134,7 @@ impl Config {
                 "GUARD_CHANGED_CLUSTERS",
                 args.guard_changed_clusters.as_deref(),
                 None,
-                |text| values::guard(text).map(Some),
+                values::changed_clusters,
             ),
         };
         let usual = SocketAddr::from(([127, 0, 0, 1], 8080));

@@ -26,6 +26,7 @@ fn what_is_not_set_has_its_documented_default() {
     assert_eq!(config.max_staleness, Some(Duration::from_mins(1)));
     let policy = config.policy;
     assert_eq!((policy.guard_clusters, policy.deletions_per_hour, policy.removals_per_hour), (3, 10, 50));
+    assert_eq!((policy.confirmations_per_hour, policy.changed_clusters), (5, None));
     assert_eq!(config.log_filter, "info");
 }
 
@@ -58,6 +59,8 @@ fn all_mistakes_are_reported_at_once_with_their_variables() {
         listen_addr: Some("8080".into()),
         max_staleness: Some("soon".into()),
         guard_clusters: Some("-1".into()),
+        guard_confirmations_per_hour: Some("many".into()),
+        guard_changed_clusters: Some("off".into()),
         log_format: Some("xml".into()),
         ..Args::default()
     };
@@ -68,6 +71,8 @@ fn all_mistakes_are_reported_at_once_with_their_variables() {
             "DATABASE_URL must be a URL like `sqlite://path/to/file.db`",
             "STORE_BACKEND is `mysql`; it must be `sqlite` or `memory`",
             "GUARD_CLUSTERS is `-1`; it must be a whole number: the guard can be raised, not switched off",
+            "GUARD_CONFIRMATIONS_PER_HOUR is `many`; it must be a whole number: the guard can be raised, not switched off",
+            "GUARD_CHANGED_CLUSTERS is `off`; it must be a whole number, or unset for any number of clusters",
             "LISTEN_ADDR is `8080`; it must be an address and a port, as `127.0.0.1:8080`, `0.0.0.0:8080` or `[::]:8080`",
             "MAX_STALENESS is `soon`; it must be a time like `60s`, `2500ms`, `5m` or `1h`, or `unlimited`",
             "LOG_FORMAT is `xml`; it must be `text` or `json`",

@@ -73,6 +73,11 @@ pub(super) fn guard(text: &str) -> Result<u32, String> {
     text.parse().map_err(wrong)
 }
 
+pub(super) fn changed_clusters(text: &str) -> Result<Option<u32>, String> {
+    let wrong = |_| format!("is `{text}`; it must be a whole number, or unset for any number of clusters");
+    text.parse().map(Some).map_err(wrong)
+}
+
 pub(super) fn usual_log_format() -> LogFormat {
     if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json }
 }

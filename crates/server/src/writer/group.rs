@@ -60,7 +60,7 @@ impl Group {
                 return Err(NotWritten::Stale { planned_on: decided.on.revision, now: now.revision });
             }
         };
-        let changed = applied.changes().iter().map(|change| (change.key().clone(), change.after().is_some()));
+        let changed = applied.changes().map(|change| (change.key().clone(), change.after().is_some()));
         let changed = changed.collect();
         self.state = applied.next.clone();
         self.commits.extend(applied.commit);

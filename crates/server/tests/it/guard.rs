@@ -67,6 +67,7 @@ async fn a_dry_run_tells_what_would_happen_and_does_nothing() {
                     "fields": [{"pointer": "/source/oci_tag", "old": "6.7.0", "new": "6.8.0"}],
                 }],
             },
+            "reached": 2,
             "removals": {"decommissions": 0, "inputs": 0, "clusters": 0, "decommissioned": [], "first": [], "groups": []},
             "confirm": null,
         })
