@@ -105,6 +105,8 @@ impl Effects {
             }
         }
         collected.kinds.extend(catalog.keys().map(|key| key.kind.clone()));
+        // What no cluster refers to, none sees; those that change themselves are compared as a whole.
+        catalog.retain(|key, _| after.usage(key) > 0);
         for id in &clusters {
             collected.changed_cluster(
                 before.cluster(id.as_str()).map(|c| &c.doc),

@@ -29,6 +29,7 @@ pub enum Irreversible {
 /// that it decommissioned comes back as a new one of the same id and DNS name; of a cluster that it created, the tombstone remains.
 pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreversible> {
     let mut operations = Vec::new();
+    let is_of_service = commit.changes.iter().all(|change| matches!(change.key(), Key::System(_)));
     let revived: BTreeSet<String> = commit.changes.iter().filter_map(dns_of_cluster).collect();
     for change in &commit.changes {
         let DocumentKey { kind, id } = match change.key() {
@@ -37,6 +38,8 @@ pub fn inverse(before: &State, commit: &Commit) -> Result<Vec<Operation>, Irreve
             // A tombstone goes when its cluster comes back.
             Key::Tombstone(dns) if change.after().is_some() || revived.contains(dns.as_str()) => continue,
             Key::Tombstone(_) => return Err(Irreversible::Forgotten(change.key().clone())),
+            // What a commit used of an allowance is used.
+            Key::System(SystemKey { space: Space::Allowances, .. }) if !is_of_service => continue,
             Key::System(SystemKey { space: Space::Seed | Space::Allowances | Space::Unknown(_), .. }) => {
                 return Err(Irreversible::System(change.key().clone()));
             }

@@ -188,21 +188,25 @@ fn environments(before: &State, applied: &Applied, effects: &Effects) -> Vec<Env
     totals.collect()
 }
 
-/// Components whose path changes: Flux applies what the new path has, and prunes the rest. The guard does not know what is in a path.
+/// Components that come from another path or another chart: Flux applies what is there, and deletes the rest. The guard does not know what is
+/// in a path or in a chart.
 fn paths(after: &State, effects: &Effects) -> Vec<String> {
-    let mut moved: BTreeMap<&Id, usize> = BTreeMap::new();
+    let mut moved: BTreeMap<(&Id, &str), usize> = BTreeMap::new();
     for effect in effects.effects.iter().filter(|effect| effect.kind.as_str() == PLATFORM_COMPONENTS) {
         let InputChange::Changed(fields) = &effect.change else { continue };
-        let component = after.component(effect.input.as_str());
-        if component.is_some_and(|component| component.doc.effective_delivery() == Delivery::Kustomize)
-            && fields.iter().any(|field| field.pointer.as_str() == "/component_path")
-        {
-            *moved.entry(&effect.input).or_default() += effect.clusters.len();
+        let Some(component) = after.component(effect.input.as_str()) else { continue };
+        let (what, field) = match component.doc.effective_delivery() {
+            Delivery::Kustomize => ("path", "/component_path"),
+            Delivery::Helm if component.doc.comes_from_oci() => ("chart", "/source/oci_url"),
+            Delivery::Helm => ("chart", "/component_path"),
+        };
+        if fields.iter().any(|changed| changed.pointer.as_str() == field) {
+            *moved.entry((&effect.input, what)).or_default() += effect.clusters.len();
         }
     }
-    let told = moved.into_iter().map(|(component, clusters)| {
+    let told = moved.into_iter().map(|((component, what), clusters)| {
         let clusters = format!("{clusters} cluster{}", if clusters == 1 { "" } else { "s" });
-        format!("the path of `{component}` changes on {clusters}: Flux deletes what the new path lacks")
+        format!("the {what} of `{component}` changes on {clusters}: Flux deletes what the new {what} lacks")
     });
     told.collect()
 }

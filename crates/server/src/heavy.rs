@@ -16,7 +16,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 use ledger::History;
 use prometheus_client::metrics::counter::Counter;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -36,7 +36,7 @@ const READS_WAIT: usize = 30;
 /// The most bytes of the bodies of requests that are being read, wait, or are decided: four of the largest.
 const BODIES: usize = 4 * MAX_BODY;
 /// A body of more bytes than this takes longer to be read than a poll to be answered.
-const LARGE: usize = 64 * 1024;
+pub const LARGE: usize = 64 * 1024;
 /// How far the threads stand back behind those that answer polls, as `nice` counts.
 const NICENESS: i32 = 10;
 
@@ -74,12 +74,10 @@ impl Heavy {
         self.reads.answer(gzip, move || work(&*history)).await
     }
 
-    /// Room for the body of a request; it is taken until what this returns is dropped.
-    pub fn room_for(&self, body: &Body) -> Answered<Room> {
-        let size = body.size_hint().upper().and_then(|size| usize::try_from(size).ok());
-        let size = size.unwrap_or(MAX_BODY).min(MAX_BODY);
-        let room =
-            u32::try_from(size).ok().and_then(|size| self.bodies.clone().try_acquire_many_owned(size).ok());
+    /// Room for the body of a request that has turned out to be large; it is taken until what this returns is dropped.
+    pub fn room_for(&self, size: usize) -> Answered<Room> {
+        let room = u32::try_from(size.min(MAX_BODY)).ok();
+        let room = room.and_then(|size| self.bodies.clone().try_acquire_many_owned(size).ok());
         room.map(Room).ok_or_else(|| {
             self.bodies_refused.inc();
             Refusal::unavailable(

@@ -29,7 +29,7 @@ pub(crate) struct Measured {
     pub(crate) clusters: usize,
     /// The mean size of an answer, plain and compressed.
     pub(crate) answer: (usize, usize),
-    /// By server, in the order of [`Server::ALL`]: the rounds of each way to poll.
+    /// By server, in the order in which they take turns: the rounds of each way to poll.
     pub(crate) polls: Vec<(Server, [Vec<Cost>; 3])>,
     pub(crate) starts: Vec<Start>,
     /// One client, and 64.

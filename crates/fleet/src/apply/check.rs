@@ -306,6 +306,8 @@ fn oversized(next: &State, stored: &Stored<Cluster>, kinds: &[&Kind]) -> Vec<Fin
 struct CatalogChange<'a> {
     /// Clusters that were checked as a whole already.
     checked: BTreeSet<&'a str>,
+    /// How many documents changed that clusters refer to: each is compared with every cluster, here and for removals and effects.
+    in_use: usize,
     /// Those that grew, by kind: answers may become too large.
     grown: BTreeMap<&'a str, Vec<(usize, &'a DocumentKey)>>,
     /// Components whose delivery, source or dependencies are others: the rules of their users may be broken.
@@ -317,6 +319,10 @@ struct CatalogChange<'a> {
 impl<'a> CatalogChange<'a> {
     fn note(&mut self, before: &State, next: &State, operation: usize, key: &'a DocumentKey) {
         let (kind, id) = (key.kind.as_str(), key.id.as_str());
+        if next.usage(key) == 0 {
+            return;
+        }
+        self.in_use += 1;
         // A new one has no users but clusters that are changed themselves.
         let (was, is, more_values) = if key.kind.shape() == Shape::Component {
             let (Some(was), Some(is)) = (before.component(id), next.component(id)) else { return };
@@ -342,18 +348,18 @@ impl<'a> CatalogChange<'a> {
         }
     }
 
-    /// How many documents have to be compared with every cluster.
-    fn len(&self) -> usize {
+    /// How many times rules have to be checked on every cluster.
+    fn rules(&self) -> usize {
         self.rewired.len() + self.entangled.len() + self.grown.values().map(Vec::len).sum::<usize>()
     }
 
     /// One walk over the fleet, whatever has changed: reaching the clusters costs more than looking at them.
     fn check_users(&self, before: &State, next: &State, violations: &mut Violations, work: &mut Work) {
-        if self.len() == 0 {
+        if self.in_use == 0 {
             return;
         }
-        work.walk(next.cluster_count(), self.len());
-        if work.is_too_much() {
+        work.walk(next.cluster_count(), self.in_use + self.rules());
+        if work.is_too_much() || self.rules() == 0 {
             return;
         }
         let mut rewired = vec![Broken::default(); self.rewired.len()];

@@ -130,8 +130,7 @@ impl Case<'_> {
             None => false,
             Some(given) if given == digest || given == self.digest(1, asks_about_reach) => true,
             Some(_) => {
-                let other =
-                    "what would be removed is not what was confirmed, or that was more than an hour ago";
+                let other = "this is not what was confirmed, or it was confirmed more than an hour ago";
                 questions.removals = Some(other.to_owned());
                 false
             }

@@ -69,6 +69,8 @@ pub struct Removal {
     pub named: bool,
     /// How its kind is guarded, before or after.
     pub guard: GuardClass,
+    /// What it becomes, if it is installed otherwise or is in another list: whoever confirms that confirms nothing else.
+    becomes: Option<Box<str>>,
 }
 
 /// The same input that goes from some clusters for the same reason.
@@ -119,7 +121,9 @@ impl Removals {
                         clusters.insert(id);
                     }
                     Shape::Component => {
-                        reinstalled.extend(is_reinstalled(before, after, id).then_some(id.as_str()));
+                        let key = DocumentKey { kind: kind.clone(), id: id.clone() };
+                        let is_moved = after.usage(&key) > 0 && is_reinstalled(before, after, id);
+                        reinstalled.extend(is_moved.then_some(id.as_str()));
                     }
                     // Nothing refers to what goes, and what is different is still there.
                     Shape::Definition => {}
@@ -190,12 +194,13 @@ impl Removals {
 
     /// A digest of these removals with their causes, and of nothing else.
     pub(crate) fn digest(&self) -> Hash {
-        let mut parts: Vec<&[u8]> = Vec::with_capacity(1 + self.decommissions.len() + 4 * self.inputs.len());
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(1 + self.decommissions.len() + 5 * self.inputs.len());
         let decommissions = self.decommissions.len().to_be_bytes();
         parts.push(&decommissions);
         parts.extend(self.decommissions.iter().map(|id| id.as_str().as_bytes()));
-        for Removal { cluster, kind, input, cause, .. } in &self.inputs {
-            let texts = [cluster.as_str(), kind.as_str(), input.as_str(), cause.as_str()];
+        for Removal { cluster, kind, input, cause, becomes, .. } in &self.inputs {
+            let becomes = becomes.as_deref().unwrap_or_default();
+            let texts = [cluster.as_str(), kind.as_str(), input.as_str(), cause.as_str(), becomes];
             parts.extend(texts.map(str::as_bytes));
         }
         hash::tagged("removals", &parts)
@@ -253,6 +258,7 @@ impl Reading<'_> {
         if old.environment != new.environment {
             let is_named = self.named.environments.contains(&old.id);
             self.push(&old.id, &KindName::from(CLUSTERS), &old.environment, Cause::LeftEnvironment, is_named);
+            self.becomes(new.environment.to_string());
         }
     }
 
@@ -290,6 +296,14 @@ impl Reading<'_> {
         {
             let cause = if was.delivery == is.delivery { Cause::Moved } else { Cause::Redelivered };
             self.push(&old.id, &KindName::from(PLATFORM_COMPONENTS), id, cause, false);
+            self.becomes(is.text());
+        }
+    }
+
+    /// What the last one becomes.
+    fn becomes(&mut self, text: String) {
+        if let Some(removal) = self.removals.inputs.last_mut() {
+            removal.becomes = Some(text.into());
         }
     }
 
@@ -299,7 +313,7 @@ impl Reading<'_> {
             || [class(self.before), class(self.after)].contains(&Some(GuardClass::Each));
         let guard = if is_each { GuardClass::Each } else { GuardClass::Ordinary };
         let (cluster, kind, input) = (cluster.clone(), kind.clone(), input.clone());
-        self.removals.inputs.push(Removal { cluster, kind, input, cause, named, guard });
+        self.removals.inputs.push(Removal { cluster, kind, input, cause, named, guard, becomes: None });
     }
 }
 
@@ -319,6 +333,11 @@ struct Place<'a> {
 }
 
 impl<'a> Installed<'a> {
+    fn text(&self) -> String {
+        let place = self.place.as_ref().map(|place| (place.oci_url, place.environment.map(Id::as_str)));
+        format!("{} {place:?}", self.delivery.as_str())
+    }
+
     fn on(state: &'a State, cluster: &'a Cluster, component: &Id) -> Option<Self> {
         let component = &state.component(component.as_str())?.doc;
         let delivery = component.effective_delivery();

@@ -166,22 +166,35 @@ impl Allowance {
         )
     }
 
+    /// A field that this version does not know may say that it allows less: then the entry is not understood.
     pub(super) fn decode(mut map: Map<String, Value>) -> Result<Self, Finding> {
-        let wrong =
-            |member: &str, expected: &str| Finding::new(Pointer::to(member), format!("must be {expected}"));
-        let text = |member: &str| {
-            let text = map.get(member).and_then(Value::as_str).map(Box::from);
-            text.ok_or_else(|| wrong(member, "a string"))
+        fn take<T>(
+            map: &mut Map<String, Value>,
+            member: &str,
+            expected: &str,
+            read: impl Fn(&Value) -> Option<T>,
+        ) -> Result<T, Finding> {
+            let value = map.remove(member);
+            let wrong = || Finding::new(Pointer::to(member), format!("must be {expected}"));
+            value.as_ref().and_then(read).ok_or_else(wrong)
+        }
+        let text = |map: &mut _, member| take(map, member, "a string", |value| value.as_str().map(Box::from));
+        let number =
+            |map: &mut _, member| take(map, member, "a number", |value| u32::try_from(value.as_u64()?).ok());
+        let allowance = Self {
+            to: text(&mut map, "for")?,
+            deletions: number(&mut map, "deletions")?,
+            removals: number(&mut map, "removals")?,
+            until: take(&mut map, "until", "a number of milliseconds", |value| {
+                value.as_i64().map(Timestamp)
+            })?,
+            by: text(&mut map, "by")?,
+            reason: text(&mut map, "reason")?,
         };
-        let (to, by, reason) = (text("for")?, text("by")?, text("reason")?);
-        let mut number = |member: &str| {
-            let number = map.remove(member).and_then(|number| u32::try_from(number.as_u64()?).ok());
-            number.ok_or_else(|| wrong(member, "a number"))
-        };
-        let (deletions, removals) = (number("deletions")?, number("removals")?);
-        let until = map.get("until").and_then(Value::as_i64);
-        let until = Timestamp(until.ok_or_else(|| wrong("until", "a number of milliseconds"))?);
-        Ok(Self { to, deletions, removals, until, by, reason })
+        match map.keys().next() {
+            None => Ok(allowance),
+            Some(unknown) => Err(Finding::new(Pointer::to(unknown), "is not known to this version")),
+        }
     }
 
     pub(super) fn canonical(&self) -> Canonical {

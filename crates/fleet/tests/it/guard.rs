@@ -318,10 +318,7 @@ fn a_confirmation_is_for_exactly_those_removals() {
     // Another removal in its place does.
     fleet.accept(vec![unassign("dev-1", "namespaces", "team-c")]);
     let Err(Rejection::Confirm(moved)) = send(&fleet, digest, clear()) else { panic!("it went through") };
-    assert_eq!(
-        moved.because,
-        "what would be removed is not what was confirmed, or that was more than an hour ago"
-    );
+    assert_eq!(moved.because, "this is not what was confirmed, or it was confirmed more than an hour ago");
     assert!(send(&fleet, moved.digest, clear()).is_ok());
     // So does a confirmation where nothing is removed.
     assert!(
@@ -746,4 +743,34 @@ fn a_confirmation_of_removals_is_not_spoilt_by_what_else_the_clusters_get() {
     let confirm = fleet.plan(clear()).confirm;
     fleet.accept(vec![strategic("platform_components", "c00", json!({"component_path": "elsewhere"}))]);
     fleet.send(clear(), Some(confirm)).expect("the same is removed");
+}
+
+/// A digest for one registry was accepted for another one.
+#[test]
+fn a_confirmation_covers_where_a_component_moves_to() {
+    let mut fleet = Fleet::small();
+    let to = |url: &str| vec![strategic("platform_components", "policies", json!({"oci_url": url}))];
+    let confirm = fleet.plan(to("oci://registry.example.com/mirror")).confirm;
+    let elsewhere = fleet.send(to("oci://other.example.com/empty"), Some(confirm));
+    assert!(matches!(elsewhere, Err(Rejection::Confirm(_))));
+    fleet.send(to("oci://registry.example.com/mirror"), Some(confirm)).expect("what was confirmed");
+    let environment = |to: &str| {
+        let patch = Patch::Strategic(json!({"environment": to}));
+        vec![Operation::Patch { kind: "clusters".into(), target: selected("id=prod-1"), patch }]
+    };
+    let confirm = fleet.plan(environment("uat")).confirm;
+    assert!(matches!(fleet.send(environment("qa"), Some(confirm)), Err(Rejection::Confirm(_))));
+    let redelivery = fleet.plan(vec![by_kustomize("grafana")]).confirm;
+    assert!(fleet.send(vec![by_kustomize("grafana")], Some(redelivery)).is_ok());
+}
+
+#[test]
+fn what_a_commit_removed_under_an_allowance_can_be_undone() {
+    let mut fleet = Fleet::small();
+    fleet.policy.deletions_per_hour = 0;
+    fleet.reasoned("one", vec![Operation::Allow(grant(1, 0, 60))]);
+    let before = fleet.state.clone();
+    let commit = fleet.accept(vec![unassign("dev-1", "namespaces", "team-a")]).commit.expect("a commit");
+    let operations = fleet::inverse(&before, &commit).expect("it can be undone");
+    assert_eq!(operations.len(), 1, "the allowance stays used");
 }

@@ -98,9 +98,15 @@ fn a_changed_path_says_that_flux_deletes_what_the_new_one_lacks() {
     assert_eq!(planned(&fleet, vec![moved]).warnings, [warning("2 clusters")]);
     let one = patch_reference("dev-1", "platform_components", "policies", json!({"component_path": "x"}));
     assert_eq!(planned(&fleet, vec![one]).warnings, [warning("1 cluster")]);
-    // A chart by another name is an upgrade of its release.
+    // A release is upgraded to the other chart in place, and loses what only the old one had.
     let chart = strategic("platform_components", "grafana", json!({"component_path": "grafana-2"}));
-    assert_eq!(planned(&fleet, vec![chart]).warnings, [""; 0]);
+    assert_eq!(
+        planned(&fleet, vec![chart]).warnings,
+        ["the chart of `grafana` changes on 2 clusters: Flux deletes what the new chart lacks"]
+    );
+    let repository = json!({"oci_url": "https://charts.example.org"});
+    let mirror = strategic("platform_components", "grafana", repository);
+    assert_eq!(planned(&fleet, vec![mirror]).warnings, [""; 0]);
 }
 
 /// `component_version` alone made 638 clusters see a change: true by bytes.

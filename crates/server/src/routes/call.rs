@@ -148,15 +148,17 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segment
 }
 
 /// The whole body. What it is as JSON or as a patch, [`super::content`] says.
-pub(super) struct Content(pub(super) Bytes, #[expect(dead_code, reason = "it is held, not used")] Room);
+pub(super) struct Content(
+    pub(super) Bytes,
+    #[expect(dead_code, reason = "it is held, not used")] Option<Room>,
+);
 
 impl FromRequest<Arc<App>> for Content {
     type Rejection = Refusal;
 
     async fn from_request(request: Request<Body>, app: &Arc<App>) -> Result<Self, Refusal> {
-        let body = request.into_body();
-        let room = app.heavy.room_for(&body)?;
-        Ok(Self(whole(body).await?, room))
+        let (bytes, room) = whole(&app.heavy, request.into_body()).await?;
+        Ok(Self(bytes, room))
     }
 }
 

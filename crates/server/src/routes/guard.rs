@@ -20,6 +20,7 @@ use super::App;
 use super::call::{Fleet, kind_of};
 use super::description::{DRY_RUN, QueryOf, RequestBody, RequestHeader, Route};
 use super::params::Params;
+use crate::heavy::{Heavy, LARGE, Room};
 use crate::identity::{Action, Principal, Target, authorise};
 use crate::problem::{Answered, Refusal};
 use crate::query::Query;
@@ -116,7 +117,7 @@ async fn checked(route: &Route, parts: &Parts, body: Body) -> Answered<Body> {
     if route.body != RequestBody::None {
         return Ok(body);
     }
-    if !body.is_end_stream() && !whole(body).await?.is_empty() {
+    if !body.is_end_stream() && in_time(has_bytes(body)).await? {
         return Err(Refusal::bad_request(format!("a {} has no body here", route.method.method())));
     }
     Ok(Body::empty())
@@ -145,19 +146,50 @@ fn refuse_headers(route: &Route, headers: &HeaderMap) -> Answered<()> {
     Ok(())
 }
 
-/// Reads a whole body.
-pub(super) async fn whole(body: Body) -> Answered<Bytes> {
-    let collected = timeout(BODY_DEADLINE, Limited::new(body, MAX_BODY).collect()).await.map_err(|_| {
-        let detail = format!("the body did not arrive within {} seconds", BODY_DEADLINE.as_secs());
-        Refusal::new(StatusCode::REQUEST_TIMEOUT, ProblemName::Invalid, detail)
-    })?;
-    match collected {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            ProblemName::TooLarge,
-            format!("the body has more than {MAX_BODY} bytes; send it in parts"),
-        )),
-        Err(error) => Err(Refusal::bad_request(format!("the body could not be read: {error}"))),
+/// Whether a body is not empty. No more of it is read than that takes.
+async fn has_bytes(mut body: Body) -> Answered<bool> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| unreadable(&error))?;
+        if frame.data_ref().is_some_and(|data| !data.is_empty()) {
+            return Ok(true);
+        }
     }
+    Ok(false)
+}
+
+/// Reads a whole body. It takes room once it has turned out to be large, not when it says that it will be.
+pub(super) async fn whole(heavy: &Heavy, body: Body) -> Answered<(Bytes, Option<Room>)> {
+    let announced = body.size_hint().upper().and_then(|size| usize::try_from(size).ok());
+    in_time(async {
+        let mut body = Limited::new(body, MAX_BODY);
+        let (mut bytes, mut room) = (Vec::new(), None);
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| {
+                if error.is::<LengthLimitError>() { too_large() } else { unreadable(&error) }
+            })?;
+            let Ok(data) = frame.into_data() else { continue };
+            if room.is_none() && bytes.len() + data.len() > LARGE {
+                room = Some(heavy.room_for(announced.unwrap_or(MAX_BODY))?);
+            }
+            bytes.extend_from_slice(&data);
+        }
+        Ok((bytes.into(), room))
+    })
+    .await
+}
+
+async fn in_time<T>(reading: impl Future<Output = Answered<T>>) -> Answered<T> {
+    timeout(BODY_DEADLINE, reading).await.unwrap_or_else(|_| {
+        let detail = format!("the body did not arrive within {} seconds", BODY_DEADLINE.as_secs());
+        Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, ProblemName::Invalid, detail))
+    })
+}
+
+fn too_large() -> Refusal {
+    let detail = format!("the body has more than {MAX_BODY} bytes; send it in parts");
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, ProblemName::TooLarge, detail)
+}
+
+fn unreadable(error: &dyn std::fmt::Display) -> Refusal {
+    Refusal::bad_request(format!("the body could not be read: {error}"))
 }

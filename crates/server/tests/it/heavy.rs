@@ -13,7 +13,7 @@ use server::heavy::Heavy;
 use server::metrics::Metrics;
 use server::problem::Answered;
 
-use crate::api::{Answer, Api, fill, small_fleet};
+use crate::api::{ADMIN, Answer, Api, fill, small_fleet};
 
 /// A door that tasks wait at until it is opened.
 #[derive(Clone, Default)]
@@ -150,14 +150,39 @@ async fn a_task_that_panics_is_a_bug_and_its_thread_goes_on() {
 #[tokio::test]
 async fn bodies_that_are_being_read_or_wait_have_room_for_four_of_the_largest() {
     let (heavy, metrics) = heavy();
-    let body = |bytes: usize| axum::body::Body::from(vec![0; bytes]);
-    let mut rooms: Vec<_> =
-        (0..4).map(|_| heavy.room_for(&body(api::MAX_BODY)).expect("there is room")).collect();
-    let refusal = heavy.room_for(&body(1)).map(drop).expect_err("it is full").into_response();
+    let mut rooms: Vec<_> = (0..4).map(|_| heavy.room_for(api::MAX_BODY).expect("there is room")).collect();
+    let refusal = heavy.room_for(1).map(drop).expect_err("it is full").into_response();
     assert_eq!((refusal.status().as_u16(), &*refused(&metrics, "body")), (503, "1"));
     assert_eq!(refusal.headers()["retry-after"], "5");
     rooms.pop();
-    assert!(heavy.room_for(&body(1)).is_ok());
+    assert!(heavy.room_for(1).is_ok());
+}
+
+/// Four of them, with two bytes each, stopped every change for as long as they liked.
+#[tokio::test]
+async fn bodies_that_do_not_come_take_no_room_from_others() {
+    let api = Arc::new(Api::crud().await);
+    let stalled: Vec<_> = (0..6)
+        .map(|_| {
+            let api = api.clone();
+            let begun = futures_util::stream::iter([Ok::<_, std::io::Error>("{ ")]);
+            let never = futures_util::stream::pending();
+            let request = http::Request::builder()
+                .method("POST")
+                .uri("/batch")
+                .header("authorization", format!("Bearer {ADMIN}"))
+                .header("content-type", "application/json")
+                .body(axum::body::Body::from_stream(futures_util::StreamExt::chain(begun, never)))
+                .expect("a request");
+            tokio::spawn(async move { api.send(request).await.status })
+        })
+        .collect();
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    assert!(stalled.iter().all(|request| !request.is_finished()), "they wait for the rest");
+    api.call("PATCH", "/namespaces/team-b", &[], json!({"labels": {"a": "b"}})).await.expect(200);
+    stalled.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 /// A past that does not answer until it is let.
