@@ -270,6 +270,11 @@ impl RemovalGroup {
         self.guard == EACH
     }
 
+    /// Whether these are clusters that leave the list of an environment, which is then the input.
+    pub fn is_left_environment(&self) -> bool {
+        self.cause == "left_environment"
+    }
+
     /// Whether it goes because its clusters are decommissioned.
     pub fn is_decommission(&self) -> bool {
         self.cause == DECOMMISSIONED

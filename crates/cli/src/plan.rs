@@ -213,16 +213,29 @@ fn tell_removals(text: &mut String, plan: &Plan) {
         let line = format!("{} will be decommissioned: {which}", count(removals.decommissions, "cluster"));
         let _ = writeln!(text, "{}", styled(RED, line));
     }
-    if removals.inputs == 0 {
+    let (left, groups): (Vec<&RemovalGroup>, Vec<&RemovalGroup>) =
+        removals.groups.iter().partition(|group| group.is_left_environment());
+    for group in &left {
+        let which = names(&group.clusters, group.count);
+        let of = count(group.count, "cluster");
+        let line = format!("{of} will leave the list of the environment {}: {which}", group.input);
+        let _ = writeln!(text, "{}", styled(RED, line));
+    }
+    // Flux deletes nothing for that; whoever makes machines from the list may.
+    let deleted = removals.inputs - left.iter().map(|group| group.count).sum::<usize>().min(removals.inputs);
+    if deleted == 0 {
         return;
     }
-    let (inputs, clusters) = (count(removals.inputs, "input"), count(removals.clusters, "cluster"));
     let environments = by_environment(&plan.environments, |totals| totals.removals);
-    let line = format!("Flux will delete {inputs} on {clusters}{environments}");
+    let on = match &*left {
+        [] => format!("{}{environments}", count(removals.clusters, "cluster")),
+        _ => "these clusters".to_owned(),
+    };
+    let line = format!("Flux will delete {} on {on}", count(deleted, "input"));
     let _ = writeln!(text, "{}", styled(RED, line));
     // What takes data with it is told whatever else goes.
     let (grave, others): (Vec<&RemovalGroup>, Vec<&RemovalGroup>) =
-        removals.groups.iter().partition(|group| group.takes_data() && !group.is_decommission());
+        groups.into_iter().partition(|group| group.takes_data() && !group.is_decommission());
     let mut told = 0;
     for group in grave.into_iter().chain(others.into_iter().take(CHANGES)) {
         told += group.count;
@@ -230,11 +243,11 @@ fn tell_removals(text: &mut String, plan: &Plan) {
         let line = format!("  - {}/{} on {on} ({})", group.kind, group.input, group.cause);
         let _ = writeln!(text, "{}", styled(RED, line));
     }
-    if removals.inputs > told {
+    if deleted > told {
         let _ = writeln!(
             text,
             "{}",
-            styled(RED, format_args!("    and {} more; `--plan -o json` has them", removals.inputs - told))
+            styled(RED, format_args!("    and {} more; `--plan -o json` has them", deleted - told))
         );
     }
 }
@@ -408,6 +421,27 @@ Flux will delete 1 input on 1 cluster (dev)
             plan["notes"] = json!(["no object changes"]);
         });
         assert!(plain(&plan).ends_with("\nwarning: the path of `a` changes\nnote: no object changes"));
+    }
+
+    #[test]
+    fn a_cluster_that_leaves_an_environment_is_not_told_as_deleted_by_flux() {
+        let left = json!({"kind": "clusters", "input": "prod", "cause": "left_environment", "guard": "each", "count": 2, "clusters": ["a", "b"]});
+        let only = plan(|plan| {
+            plan["removals"]["inputs"] = 2.into();
+            plan["removals"]["groups"] = json!([left]);
+        });
+        let text = plain(&only);
+        assert!(text.contains("\n2 clusters will leave the list of the environment prod: a, b"), "{text}");
+        assert!(!text.contains("Flux will delete"), "{text}");
+        let with_one = plan(|plan| {
+            plan["removals"]["inputs"] = 3.into();
+            let agent = plan["removals"]["groups"][0].clone();
+            plan["removals"]["groups"] = json!([left, agent]);
+        });
+        assert!(
+            plain(&with_one)
+                .contains("\nFlux will delete 1 input on these clusters\n  - platform_components/agent")
+        );
     }
 
     #[test]

@@ -208,7 +208,10 @@ fn yaml_text(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let other_type = matches!(&*lower, "true" | "false" | "yes" | "no" | "on" | "off" | "y" | "n" | "null")
         || lower.replace('_', "").parse::<f64>().is_ok()
-        || ["0x", "0o", "0b"].iter().any(|prefix| lower.starts_with(prefix));
+        || [("0x", 16), ("0o", 8), ("0b", 2)].iter().any(|(prefix, base)| {
+            let digits = lower.strip_prefix(prefix);
+            digits.is_some_and(|digits| digits.chars().all(|digit| digit.is_digit(*base)))
+        });
     text.starts_with(char::is_alphanumeric)
         && text == text.trim()
         && !text.contains(is_line_end)

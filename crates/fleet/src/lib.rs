@@ -41,6 +41,7 @@ mod space;
 mod state;
 mod transaction;
 mod values;
+mod work;
 
 pub use apply::{Applied, Lacking, MAX_CHANGED_BYTES, MAX_CHANGES, MAX_CLUSTER, MAX_DOCUMENT, apply};
 pub use canonical::Canonical;

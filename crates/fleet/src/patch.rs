@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
-use crate::apply::work::Work;
 use crate::canonical::{self, MAX_DEPTH};
 use crate::finding::Finding;
 use crate::ids::{PATCHES, PLATFORM_COMPONENTS};
 use crate::pointer::Pointer;
+use crate::work::Work;
 
 /// How to change a document.
 #[derive(Clone, Debug)]

@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use api::{Asks, Change, PlannedDocuments};
 use fleet::{DocumentChange, DocumentGroup, FieldChange, InputChange, Plan, Questions};
-use serde_json::Value;
 
 use crate::problem::{Answered, Refusal};
 use crate::query::digits;
 use crate::wire;
 
-/// At most this many bytes of names and fields are on a page, unless a single change has more.
-const PAGE_BYTES: usize = 1024 * 1024;
+/// At most this many bytes of names and fields are on a page, unless a single change has more. Less than on other pages: the plan is worked
+/// out anew for each, and the first is mostly all that is looked at.
+const PLAN_PAGE_BYTES: usize = 1024 * 1024;
 
 /// Where a page begins. As text it is for this service alone to read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,7 +62,7 @@ fn page_of(plan: &Plan, actor: &str, digest: String, from: Place) -> api::Plan {
     let Questions { removals: asked, reach, allowance } = questions;
     let asks = [(asked, Asks::Removals), (reach, Asks::Clusters)];
     let because = [questions.confirmation(), allowance.clone()].into_iter().flatten().collect::<Vec<_>>();
-    let mut page = Page { from, left: PAGE_BYTES, at: 0, is_empty: true, next: None };
+    let mut page = Page { from, left: PLAN_PAGE_BYTES, at: 0, is_empty: true, next: None };
     let groups = plan.documents();
     let documents = groups.iter().filter_map(|group| documents(group, &mut page)).collect();
     let changes = effects.effects.iter().filter_map(|effect| effect_of(effect, &mut page)).collect();
@@ -152,7 +152,7 @@ fn documents(group: &DocumentGroup<'_>, page: &mut Page) -> Option<PlannedDocume
         kind: wire::key(group.keys[0]).kind,
         change,
         fields: if is_first { fields_of(fields) } else { Vec::new() },
-        document: document.filter(|_| is_first).map(json),
+        document: document.filter(|_| is_first).map(wire::json),
         count: group.keys.len(),
         ids: group.keys[range].iter().map(|key| key.id().to_owned()).collect(),
     })
@@ -195,14 +195,10 @@ fn bytes_of(fields: &[FieldChange]) -> usize {
 fn fields_of(fields: &[FieldChange]) -> Vec<api::FieldChange> {
     let field = |field: &FieldChange| api::FieldChange {
         pointer: field.pointer.as_str().to_owned(),
-        old: field.old.as_deref().map(json),
-        new: field.new.as_deref().map(json),
+        old: field.old.as_deref().map(wire::json),
+        new: field.new.as_deref().map(wire::json),
     };
     fields.iter().map(field).collect()
-}
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
 #[cfg(test)]

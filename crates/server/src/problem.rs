@@ -99,7 +99,7 @@ impl Refusal {
     }
 
     /// Whether the guard has stopped it.
-    pub fn is_of_guard(&self) -> bool {
+    pub fn was_stopped_by_guard(&self) -> bool {
         self.problem.removals.is_some()
     }
 
@@ -207,35 +207,40 @@ impl From<NoClusterList> for Refusal {
 
 impl From<Rejection> for Refusal {
     fn from(rejection: Rejection) -> Self {
-        let violations = rejection.violations().iter().map(wire::violation).collect::<Vec<_>>();
-        let (status, name) = match (rejection.reason(), &rejection) {
-            (None, Rejection::Allowance(_)) => (StatusCode::CONFLICT, ProblemName::Allowance),
-            (None, _) => (StatusCode::CONFLICT, ProblemName::Confirm),
-            (Some(Reason::Missing), _) => (StatusCode::NOT_FOUND, ProblemName::Missing),
-            (Some(Reason::Stale { .. }), _) => (StatusCode::PRECONDITION_FAILED, ProblemName::Stale),
-            (Some(Reason::Exists), _) => (StatusCode::CONFLICT, ProblemName::Exists),
-            (Some(Reason::Protected | Reason::InUse { .. }), _) => (StatusCode::CONFLICT, ProblemName::InUse),
-            (Some(Reason::Invalid), _) => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::Invalid),
-            (Some(Reason::TooLarge), _) => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::TooLarge),
-        };
-        let detail = match (&rejection, &*violations) {
-            (Rejection::Confirm(stopped), _) => stopped.because.clone(),
-            (Rejection::Allowance(stopped), _) => stopped.because.clone(),
-            (_, [one]) if one.also == 0 => one.message.clone(),
-            _ => format!("{} things are wrong; see `violations`", rejection.total()),
-        };
-        let mut refusal = Self::new(status, name, detail).with_violations(violations);
         match &rejection {
-            Rejection::Refused(_) => {}
+            Rejection::Refused(_) => Self::refused(&rejection),
             Rejection::Confirm(stopped) => {
+                let mut refusal = Self::new(StatusCode::CONFLICT, ProblemName::Confirm, &*stopped.because);
                 refusal.problem.removals = Some(wire::removals(&stopped.removals));
                 refusal.problem.confirm = Some(stopped.digest.to_string());
+                refusal
             }
             Rejection::Allowance(stopped) => {
+                let mut refusal = Self::new(StatusCode::CONFLICT, ProblemName::Allowance, &*stopped.because);
                 refusal.problem.removals = Some(wire::removals(&stopped.removals));
                 refusal.problem.allowance = Some(wire::needed_allowance(&stopped.actor, &stopped.removals));
+                refusal
             }
         }
-        refusal
+    }
+}
+
+impl Refusal {
+    /// Rules are broken.
+    fn refused(rejection: &Rejection) -> Self {
+        let violations = rejection.violations().iter().map(wire::violation).collect::<Vec<_>>();
+        let (status, name) = match rejection.reason() {
+            Some(Reason::Missing) => (StatusCode::NOT_FOUND, ProblemName::Missing),
+            Some(Reason::Stale { .. }) => (StatusCode::PRECONDITION_FAILED, ProblemName::Stale),
+            Some(Reason::Exists) => (StatusCode::CONFLICT, ProblemName::Exists),
+            Some(Reason::Protected | Reason::InUse { .. }) => (StatusCode::CONFLICT, ProblemName::InUse),
+            Some(Reason::Invalid) | None => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::Invalid),
+            Some(Reason::TooLarge) => (StatusCode::UNPROCESSABLE_ENTITY, ProblemName::TooLarge),
+        };
+        let detail = match &*violations {
+            [one] if one.also == 0 => one.message.clone(),
+            _ => format!("{} things are wrong; see `violations`", rejection.total()),
+        };
+        Self::new(status, name, detail).with_violations(violations)
     }
 }

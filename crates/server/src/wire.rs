@@ -5,6 +5,7 @@ use api::{
 };
 use fleet::{GuardClass, Key, Passed, Policy, State, Tally, Timestamp};
 use ledger::Record;
+use serde_json::Value;
 
 /// How many names are told of many.
 const NAMED: usize = 100;
@@ -159,4 +160,9 @@ pub(crate) fn revision(record: &Record) -> Revision {
         changed: header.changes.count as usize,
         documents: record.keys.iter().map(key).collect(),
     }
+}
+
+/// What the core holds as JSON text.
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::cluster;
-use super::work::Work;
 use crate::document::{Cluster, Component, Delivery, Stored};
 use crate::finding::Finding;
 use crate::fragment::Size;
@@ -19,6 +18,7 @@ use crate::sample::Sample;
 use crate::shelf::Shelf;
 use crate::space::Space;
 use crate::state::State;
+use crate::work::Work;
 
 /// What a transaction touched.
 #[derive(Default)]

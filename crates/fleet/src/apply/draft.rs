@@ -8,9 +8,8 @@ use serde_json::{Map, Value};
 
 use super::normalise::normalise;
 use super::poison::find_poison;
-use super::size::{fit, too_much};
+use super::size::{TOO_MANY_IN_CATALOG, fit, how_to_split, too_much};
 use super::tombstones::{self, ClusterAfter};
-use super::work::{self, Work};
 use super::{Lacking, MAX_CHANGES, MAX_CLUSTER, MAX_DOCUMENT, check};
 use crate::canonical::Canonical;
 use crate::commit::{Change, Origin};
@@ -26,6 +25,7 @@ use crate::sample::Sample;
 use crate::space::SystemEntry;
 use crate::state::{Entry, Source, State, Step, decode_document};
 use crate::transaction::Operation;
+use crate::work::Work;
 
 pub(super) struct Draft<'a> {
     pub(super) before: &'a State,
@@ -182,7 +182,7 @@ impl<'a> Draft<'a> {
     pub(super) fn select(
         &mut self,
         comparisons: usize,
-        selects: impl Fn(&Cluster) -> bool,
+        mut selects: impl FnMut(&Cluster) -> bool,
     ) -> Vec<DocumentKey> {
         self.work.walk(self.before.cluster_count() + self.documents.len(), comparisons);
         let clusters = KindName::from(CLUSTERS);
@@ -411,7 +411,7 @@ impl<'a> Draft<'a> {
         let next = self.before.advance(revision, kinds, steps);
         check::rules(self.before, &next, &touched, &mut self.violations, &mut self.work);
         if self.work.is_too_much() {
-            return Err(given_up(0, work::TOO_MANY_IN_CATALOG.to_owned()));
+            return Err(given_up(0, TOO_MANY_IN_CATALOG.to_owned()));
         }
         if self.violations.is_empty() {
             let more = self.warnings.more();
@@ -431,13 +431,13 @@ impl<'a> Draft<'a> {
         if documents > MAX_CHANGES {
             let message = format!(
                 "this writes more than {MAX_CHANGES} documents, which are the most at once: {}",
-                work::how_to_split(operation, of)
+                how_to_split(operation, of)
             );
             return Err(given_up(operation, message));
         }
         if self.work.is_too_much() {
             let message =
-                format!("this is too much work for one transaction: {}", work::how_to_split(operation, of));
+                format!("this is too much work for one transaction: {}", how_to_split(operation, of));
             return Err(given_up(operation, message));
         }
         Ok(())

@@ -10,7 +10,6 @@ mod poison;
 mod secrets;
 mod size;
 mod tombstones;
-pub(crate) mod work;
 
 use crate::commit::{Change, ChangesDigest, Commit, Header, Origin};
 use crate::effects::Effects;
@@ -105,7 +104,7 @@ pub(crate) fn decide(
     policy: &Policy,
     transaction: &Transaction,
 ) -> Result<Decided, Rejection> {
-    let origin = Origin { time: transaction.origin.time.max(state.time()), ..transaction.origin.clone() };
+    let origin = Origin { time: state.time_of_commit(transaction.origin.time), ..transaction.origin.clone() };
     let mut draft = Draft::new(state, &transaction.operations, &origin);
     for (n, operation) in transaction.operations.iter().enumerate() {
         operations::run(&mut draft, n, operation);

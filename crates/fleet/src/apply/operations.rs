@@ -1,6 +1,5 @@
 //! What each operation makes of the documents it is about.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -209,16 +208,15 @@ fn targets(
             format!("a selector selects clusters; name each {} by its id", kind.singular()),
         )),
         Target::Selected(selector) => {
-            let lacking = RefCell::new(Vec::new());
+            let mut lacking = Vec::new();
             let keys = draft.select(selector.comparisons() + 1, |cluster| {
                 let is_selected = selector.selects(cluster);
                 let has_it = having.is_none_or(|(kind, id)| cluster.refers_to(kind.name().as_str(), id));
                 if is_selected && !has_it {
-                    lacking.borrow_mut().push(cluster.id.clone());
+                    lacking.push(cluster.id.clone());
                 }
                 is_selected && has_it
             });
-            let lacking = lacking.into_inner();
             if keys.is_empty() && lacking.is_empty() {
                 return Err(missing(None, format!("no cluster matches `{selector}`")));
             }

@@ -1,4 +1,4 @@
-//! What is too large: a document that is not even looked at, and a transaction that cannot be one commit.
+//! What is too large: a document that is not even looked at, and a transaction that cannot be one commit, or is too much work.
 
 use serde_json::{Map, Value};
 
@@ -84,6 +84,18 @@ pub(super) fn too_much(changes: &[Change]) -> Option<String> {
         format!("the changed documents have {bytes} bytes; at most {MAX_CHANGED_BYTES} at once: {advice}")
     })
 }
+
+/// How to split a transaction of so many operations, when one of them is more than still fits.
+pub(super) fn how_to_split(operation: usize, of: usize) -> String {
+    match (operation, of) {
+        (_, 0 | 1) => ADVICE.to_owned(),
+        (0, _) => format!("its first operation alone is too much; {ADVICE}"),
+        (fit, of) => format!("the first {fit} of its {of} operations fit; send the others separately"),
+    }
+}
+
+/// So much of the catalog changes at once, in so large a fleet.
+pub(super) const TOO_MANY_IN_CATALOG: &str = "this is too much work for one transaction: every changed document of the catalog is compared with every cluster; change fewer of them at once";
 
 #[cfg(test)]
 mod tests {

@@ -131,6 +131,11 @@ impl State {
         self.time
     }
 
+    /// The time of a commit that is made now: never before that of the last one.
+    pub fn time_of_commit(&self, now: Timestamp) -> Timestamp {
+        now.max(self.time)
+    }
+
     /// How often another history was declared to be the right one.
     pub fn epoch(&self) -> Epoch {
         self.epoch

@@ -46,7 +46,7 @@ pub(super) fn routes(table: &mut Table<'_>) {
 }
 
 async fn guard(call: Call, Fleet(state): Fleet) -> Answered {
-    json_of(&wire::guard(&call.app.policy, &state, clock::now().max(state.time())))
+    json_of(&wire::guard(&call.app.policy, &state, state.time_of_commit(clock::now())))
 }
 
 async fn allow(call: Call, body: Content) -> Answered {

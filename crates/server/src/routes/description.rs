@@ -17,7 +17,7 @@ pub const DRY_RUN: Parameter = Parameter::new(
 );
 
 /// The next page of a plan.
-pub const AFTER: Parameter = Parameter::new(
+pub const PLAN_AFTER: Parameter = Parameter::new(
     "after",
     ValueType::Text,
     "With `dry_run`: the next page of the same plan, from what the page before gave as `next`. 409 if it is another plan by now.",
@@ -320,7 +320,7 @@ impl Route {
     ) -> Self {
         let mut route = Self::new(method, path, summary, target);
         route.action = Some(Action::Write);
-        route.query = QueryOf::Only(&[DRY_RUN, AFTER]);
+        route.query = QueryOf::Only(&[DRY_RUN, PLAN_AFTER]);
         route.headers = &[
             RequestHeader::IfMatch,
             RequestHeader::Confirm,

@@ -37,7 +37,7 @@ static LIST: Route = Route::get("/{kind}", "List the documents of a kind.", Acti
     .answers(&[Answer(200, Payload::Documents)])
     .problems(&[Problem::MISSING, Problem::UNAVAILABLE]);
 static CREATE: Route = Route::write(Verb::Post, "/{kind}", "Create a document.", KIND)
-    .query(QueryOf::Only(&[DRY_RUN, super::AFTER, REPLACE_DECOMMISSIONED]))
+    .query(QueryOf::Only(&[DRY_RUN, super::PLAN_AFTER, REPLACE_DECOMMISSIONED]))
     .without_if_match("what is created has no revision yet")
     .body(RequestBody::Json("the document"))
     .answers(&[Answer(201, Payload::Document)])

@@ -121,7 +121,7 @@ fn document_change(Edit { before, change }: &Edit) -> DocumentChange {
 }
 
 fn value(body: &Canonical) -> Value {
-    serde_json::from_str(body.as_str()).unwrap_or(Value::Null)
+    wire::json(body.as_str())
 }
 
 async fn of_document(call: Call, Segments((kind, id)): Segments<(String, String)>) -> Answered {

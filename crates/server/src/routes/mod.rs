@@ -30,7 +30,8 @@ use fleet::Policy;
 use http::Request;
 
 pub use description::{
-    AFTER, Answer, DRY_RUN, Payload, Problem, QueryOf, RequestBody, RequestHeader, Route, TargetFrom, Verb,
+    Answer, DRY_RUN, PLAN_AFTER, Payload, Problem, QueryOf, RequestBody, RequestHeader, Route, TargetFrom,
+    Verb,
 };
 use table::Table;
 use tower::ServiceExt;

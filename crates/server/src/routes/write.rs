@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use super::answer::{self, json_of};
 use super::call::{Call, Fleet};
 use super::curl::curl;
-use super::{AFTER, DRY_RUN, RequestHeader};
+use super::{DRY_RUN, PLAN_AFTER, RequestHeader};
 use crate::identity::Action;
 use crate::plan_page::{self, Cursor};
 use crate::problem::{Answered, Refusal};
@@ -48,7 +48,7 @@ pub(super) async fn write_as(
     };
     Fleet::now(&call.app)?;
     let request = Request { derived, ..request(call, operations)? };
-    if !call.query().switch(&DRY_RUN)? && call.query().text(&AFTER)?.is_some() {
+    if !call.query().switch(&DRY_RUN)? && call.query().text(&PLAN_AFTER)?.is_some() {
         return Err(Refusal::bad_request("`after` is for the pages of a dry run; add `dry_run=true`"));
     }
     match (call.query().switch(&DRY_RUN)?, call.action()) {
@@ -60,7 +60,7 @@ pub(super) async fn write_as(
         Ok(written) => Ok(Outcome::Made(Box::new(written))),
         Err(error) => {
             let refusal = Refusal::from(error);
-            if refusal.is_of_guard() {
+            if refusal.was_stopped_by_guard() {
                 call.app.metrics.stopped_by_guard.inc();
             }
             Err(refusal.with_curl(|digest| curl(call, digest, body)))
@@ -104,7 +104,7 @@ fn request(call: &Call, operations: Vec<Operation>) -> Answered<Request> {
 async fn tried(call: &Call, request: Request) -> Answered {
     let Fleet(before) = Fleet::now(&call.app)?;
     let policy = call.app.policy;
-    let after = call.query().text(&AFTER)?.map(Cursor::parse).transpose()?;
+    let after = call.query().text(&PLAN_AFTER)?.map(Cursor::parse).transpose()?;
     call.plan(move || json_of(&plan(&before, &policy, request, after.as_ref())?)).await
 }
 

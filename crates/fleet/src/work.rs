@@ -1,10 +1,8 @@
 //! How much work one transaction may be. The writer decides about one transaction at a time, and everybody else's changes wait for it, so
 //! its work is counted while it is done, and one that is too much is refused before the rest of it is begun.
 //!
-//! Work is counted, not timed: the same transaction on the same fleet is accepted or refused everywhere. The unit is what one nanosecond
-//! was worth on the machine of `make bench-work`, which says what the worst accepted transactions really take.
-
-use super::size::ADVICE;
+//! Work is counted, not timed: the same transaction on the same fleet is accepted or refused everywhere. One unit is about a nanosecond
+//! on the machine that the costs were measured on; `make bench-work` says what the worst accepted transactions take.
 
 /// The most work that one transaction may be: about two and a half seconds. The costs below are rather too high than too low, and what
 /// comes after the operations is bounded by the entries that they change.
@@ -46,30 +44,30 @@ impl Work {
     }
 
     /// A walk over so many clusters, to compare each with so many things.
-    pub(super) fn walk(&mut self, clusters: usize, things: usize) {
+    pub(crate) fn walk(&mut self, clusters: usize, things: usize) {
         self.add(clusters, CLUSTER);
         self.look(clusters.saturating_mul(things));
     }
 
-    pub(super) fn look(&mut self, things: usize) {
+    pub(crate) fn look(&mut self, things: usize) {
         self.add(things, LOOK);
     }
 
     /// An operation is carried out on so many documents.
-    pub(super) fn documents(&mut self, count: usize) {
+    pub(crate) fn documents(&mut self, count: usize) {
         self.add(count, DOCUMENT);
     }
 
-    pub(super) fn open(&mut self, bytes: usize) {
+    pub(crate) fn open(&mut self, bytes: usize) {
         self.add(bytes, OPENED_BYTE);
     }
 
-    pub(super) fn write(&mut self, bytes: usize) {
+    pub(crate) fn write(&mut self, bytes: usize) {
         self.add(bytes, WRITTEN_BYTE);
     }
 
     /// A document as a whole, of which maybe a small part was opened and written.
-    pub(super) fn encode(&mut self, bytes: usize) {
+    pub(crate) fn encode(&mut self, bytes: usize) {
         self.add(bytes, ENCODED_BYTE);
     }
 
@@ -83,15 +81,3 @@ impl Work {
         self.add(elements, ELEMENT);
     }
 }
-
-/// How to split a transaction of so many operations, when one of them is more than still fits.
-pub(super) fn how_to_split(operation: usize, of: usize) -> String {
-    match (operation, of) {
-        (_, 0 | 1) => ADVICE.to_owned(),
-        (0, _) => format!("its first operation alone is too much; {ADVICE}"),
-        (fit, of) => format!("the first {fit} of its {of} operations fit; send the others separately"),
-    }
-}
-
-/// So much of the catalog changes at once, in so large a fleet.
-pub(super) const TOO_MANY_IN_CATALOG: &str = "this is too much work for one transaction: every changed document of the catalog is compared with every cluster; change fewer of them at once";
