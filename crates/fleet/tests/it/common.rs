@@ -13,6 +13,8 @@ pub(crate) struct Fleet {
     pub(crate) state: State,
     pub(crate) policy: Policy,
     pub(crate) now: i64,
+    /// Whether a program works out what is sent.
+    pub(crate) derived: bool,
     /// Every commit so far.
     pub(crate) commits: Vec<Commit>,
     transactions: u128,
@@ -29,6 +31,7 @@ impl Fleet {
             state: State::empty(),
             policy: Policy::default(),
             now: 1_800_000_000_000,
+            derived: false,
             commits: Vec::new(),
             transactions: 0,
         };
@@ -79,7 +82,8 @@ impl Fleet {
 
     fn transaction(&mut self, operations: Vec<Operation>, confirm: Option<ConfirmDigest>) -> Transaction {
         self.transactions += 1;
-        Transaction { operations, derived: false, confirm, origin: origin(self.transactions, self.now) }
+        let derived = self.derived;
+        Transaction { operations, derived, confirm, origin: origin(self.transactions, self.now) }
     }
 
     pub(crate) fn try_apply(&mut self, operations: Vec<Operation>) -> Result<Applied, Rejection> {
