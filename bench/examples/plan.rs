@@ -1,36 +1,13 @@
 //! What a plan costs: CPU and the most memory that it takes at once, for changes that reach every cluster. `make bench-core` runs it.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use bench::Counting;
 use fleet::{
     CommitId, Operation, Origin, Patch, Policy, Selector, State, Target, Timestamp, Transaction, plan,
 };
 use serde_json::json;
 
-/// Counts what is allocated now, and the most that ever was.
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-#[expect(unsafe_code, reason = "a counting allocator has to be one")]
-// SAFETY: every call is passed on to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(live, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting::new();
 
 /// The CPU time of this process in milliseconds; the kernel counts it in hundredths of a second.
 fn cpu_millis() -> u64 {
@@ -49,8 +26,7 @@ fn tell(name: &str, state: &State, operations: Vec<Operation>) {
         ..Origin::default()
     };
     let transaction = Transaction { operations, derived: false, confirm: None, origin };
-    let (live, before) = (LIVE.load(Ordering::Relaxed), cpu_millis());
-    MOST.store(live, Ordering::Relaxed);
+    let (live, before) = (ALLOCATOR.begin(), cpu_millis());
     let (mut reached, mut groups) = (0, 0);
     for _ in 0..RUNS {
         let plan = plan(state, &Policy::default(), &transaction).expect("a good transaction");
@@ -61,7 +37,7 @@ fn tell(name: &str, state: &State, operations: Vec<Operation>) {
         "{:>7} clusters, {name}: {} ms of CPU, {} MiB at most; {groups} groups of documents, {reached} clusters reached",
         state.cluster_count(),
         (cpu_millis() - before) / RUNS,
-        (MOST.load(Ordering::Relaxed) - live) >> 20,
+        (ALLOCATOR.most() - live) >> 20,
     );
 }
 

@@ -1,10 +1,14 @@
 //! Fleets of any size, the same every time: made through `apply`, so they are fleets that could exist.
 
+mod counting;
+
 use std::io::Write;
 use std::sync::Arc;
 
 use fleet::{Commit, CommitId, Kind, Operation, Origin, Policy, State, Timestamp, Transaction, apply};
 use serde_json::{Map, Value, json};
+
+pub use counting::Counting;
 
 /// What each cluster of a generated fleet has.
 pub const COMPONENTS: usize = 20;

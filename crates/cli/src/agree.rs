@@ -68,7 +68,8 @@ pub(crate) fn may_go_on(plan: &Plan) -> Result<(), Failure> {
 
 /// A plan beyond the numbers that were given is not carried out, whether the guard asks or not.
 fn keeps_bounds(plan: &Plan, flags: &ChangeFlags) -> Result<(), Failure> {
-    let removals = (flags.max_removals, plan.removals.total(), "--max-removals", "things would go");
+    let removals =
+        (flags.max_removals, plan.removals.total(), "--max-removals", "inputs and clusters would be removed");
     let clusters = (flags.max_clusters, plan.reached, "--max-clusters", "clusters would be reached");
     for (most, number, flag, what) in [removals, clusters] {
         if let Some(most) = most.filter(|most| number > *most) {

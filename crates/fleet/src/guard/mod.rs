@@ -75,6 +75,10 @@ impl Questions {
 pub struct ConfirmDigest(Hash);
 
 impl ConfirmDigest {
+    fn of(asked: Hash, hour: i64) -> Self {
+        Self(hash::tagged("confirm", &[&hour.to_be_bytes(), &asked.0]))
+    }
+
     /// Reads what `Display` wrote.
     pub fn parse(text: &str) -> Option<Self> {
         Hash::parse(text).map(Self)
@@ -123,12 +127,13 @@ impl Case<'_> {
             reach: self.why_confirm_reach(policy),
             allowance: None,
         };
-        let asks_about_reach = questions.reach.is_some();
-        let digest = self.digest(0, asks_about_reach);
+        let asked = self.asked(questions.reach.is_some());
+        let hour = self.now.0.div_euclid(GUARD_WINDOW);
+        let digest = ConfirmDigest::of(asked, hour);
         let is_asked = questions.confirmation().is_some();
         let is_confirmed = match self.transaction.confirm {
             None => false,
-            Some(given) if given == digest || given == self.digest(1, asks_about_reach) => true,
+            Some(given) if given == digest || given == ConfirmDigest::of(asked, hour - 1) => true,
             Some(_) => {
                 let other = "this is not what was confirmed, or it was confirmed more than an hour ago";
                 questions.removals = Some(other.to_owned());
@@ -160,11 +165,10 @@ impl Case<'_> {
         Judgement { questions, digest, passed, uses }
     }
 
-    /// What confirms it, as it was that many hours ago. Effects are part of it only if they are asked about.
-    fn digest(&self, hours_ago: i64, asks_about_reach: bool) -> ConfirmDigest {
-        let hour = self.now.0.div_euclid(GUARD_WINDOW) - hours_ago;
+    /// A digest of what is asked about: the removals, and the effects if their reach is asked about.
+    fn asked(&self, asks_about_reach: bool) -> Hash {
         let reach = self.effects.filter(|_| asks_about_reach).map_or(Hash::default(), Effects::digest);
-        ConfirmDigest(hash::tagged("confirm", &[&hour.to_be_bytes(), &self.removals.digest().0, &reach.0]))
+        hash::tagged("asked", &[&self.removals.digest().0, &reach.0])
     }
 
     fn why_confirm_reach(&self, policy: &Policy) -> Option<String> {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::*;
+use crate::naive;
 use crate::properties::{CLUSTERS, COMPONENTS, burst, operation, start};
 use fleet::{
     Answer, Grant, Operation, Patch, Policy, Rejection, State, Target, Timestamp, list_clusters, render,
@@ -85,7 +86,7 @@ fn games() -> impl Strategy<Value = Game> {
     (prop::option::weighted(0.4, 1..4_u32), prop::collection::vec((0..8_i64, turn), 1..25))
 }
 
-/// What one input hangs on: if it is another one, Flux uninstalls what was there.
+/// What each input hangs on, by DNS name, kind and id.
 type Polled = BTreeMap<(String, String, String), Value>;
 
 /// What everybody who polls is answered: each DNS name that was ever known, and each list of clusters.
@@ -104,15 +105,8 @@ impl Served {
             let Answer::Inputs(answer) = render(state, dns, kind.path()) else { continue };
             let body: Value = serde_json::from_slice(answer.body()).expect("JSON");
             for input in body["inputs"].as_array().expect("a list").iter().filter(|i| i["enabled"] != false) {
-                let is_kustomize = input["delivery"] == "kustomize";
-                let follows = is_kustomize && input["cluster_env_enabled"] == true;
-                let hangs_on = json!([
-                    input["delivery"],
-                    is_kustomize.then(|| &input["source"]["oci_url"]),
-                    follows.then(|| &input["cluster"]["environment"]),
-                ]);
                 let id = input["id"].as_str().expect("an id").to_owned();
-                inputs.insert((dns.clone(), kind.name().to_string(), id), hangs_on);
+                inputs.insert((dns.clone(), kind.name().to_string(), id), naive::hangs_on(input));
             }
         }
         let mut listed = BTreeMap::new();

@@ -12,6 +12,17 @@ pub(crate) const PATCH_KEYS: [(&str, &[&str]); 4] = [
     ("LEVEL", &["LEVEL"]),
 ];
 
+/// What the installation of an input hangs on: if it is another one, Flux uninstalls what was there.
+pub(crate) fn hangs_on(input: &Value) -> Value {
+    let is_kustomize = input["delivery"] == "kustomize";
+    let follows = is_kustomize && input["cluster_env_enabled"] == true;
+    json!([
+        input["delivery"],
+        is_kustomize.then(|| &input["source"]["oci_url"]),
+        follows.then(|| &input["cluster"]["environment"]),
+    ])
+}
+
 fn typed(text: &str) -> Value {
     let canonical_integer =
         text.parse::<i64>().is_ok_and(|number| number.to_string() == text && number.abs() <= 1 << 53);

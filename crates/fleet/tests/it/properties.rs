@@ -296,19 +296,12 @@ fn installed(state: &State) -> BTreeMap<(String, String, String), Value> {
         for kind in state.kinds().referable() {
             for input in naive::inputs(state, cluster.doc.id.as_str(), kind) {
                 if input["enabled"] != false {
-                    let is_kustomize = input["delivery"] == "kustomize";
-                    let follows = is_kustomize && input["cluster_env_enabled"] == true;
-                    let hangs_on = json!([
-                        input["delivery"],
-                        is_kustomize.then(|| &input["source"]["oci_url"]),
-                        follows.then(|| &input["cluster"]["environment"]),
-                    ]);
                     let key = (
                         cluster.doc.id.to_string(),
                         kind.name().to_string(),
                         input["id"].as_str().expect("an id").to_owned(),
                     );
-                    installed.insert(key, hangs_on);
+                    installed.insert(key, naive::hangs_on(&input));
                 }
             }
         }

@@ -12,6 +12,7 @@ use server::config::Mode;
 use server::heavy::Heavy;
 use server::metrics::Metrics;
 use server::problem::Answered;
+use tokio::task::JoinHandle;
 
 use crate::api::{ADMIN, Answer, Api, fill, small_fleet};
 
@@ -60,22 +61,22 @@ fn done() -> Answered {
     Ok(StatusCode::OK.into_response())
 }
 
+/// Asks for a plan that counts itself and then waits at the door.
+fn plan_behind(heavy: &Arc<Heavy>, door: &Door, begun: &Arc<AtomicUsize>) -> JoinHandle<Answered> {
+    let (heavy, door, begun) = (heavy.clone(), door.clone(), begun.clone());
+    let work = move || {
+        begun.fetch_add(1, Ordering::SeqCst);
+        door.wait();
+        done()
+    };
+    tokio::spawn(async move { heavy.plan(false, work).await })
+}
+
 #[tokio::test]
 async fn two_plans_are_worked_out_eight_wait_and_others_are_told_to_come_again() {
     let (heavy, metrics) = heavy();
     let (door, begun) = (Door::default(), Arc::new(AtomicUsize::new(0)));
-    let plan = || {
-        let (heavy, door, begun) = (heavy.clone(), door.clone(), begun.clone());
-        tokio::spawn(async move {
-            heavy
-                .plan(false, move || {
-                    begun.fetch_add(1, Ordering::SeqCst);
-                    door.wait();
-                    done()
-                })
-                .await
-        })
-    };
+    let plan = || plan_behind(&heavy, &door, &begun);
     let tasks: Vec<_> = (0..10).map(|_| plan()).collect();
     eventually("two are worked out", || begun.load(Ordering::SeqCst) == 2).await;
     let response = heavy.plan(false, done).await.into_response();
@@ -95,18 +96,7 @@ async fn two_plans_are_worked_out_eight_wait_and_others_are_told_to_come_again()
 async fn a_task_whose_client_has_gone_is_not_begun_and_makes_room_for_another() {
     let (heavy, _) = heavy();
     let (door, begun) = (Door::default(), Arc::new(AtomicUsize::new(0)));
-    let plan = || {
-        let (heavy, door, begun) = (heavy.clone(), door.clone(), begun.clone());
-        tokio::spawn(async move {
-            heavy
-                .plan(false, move || {
-                    begun.fetch_add(1, Ordering::SeqCst);
-                    door.wait();
-                    done()
-                })
-                .await
-        })
-    };
+    let plan = || plan_behind(&heavy, &door, &begun);
     let first = [plan(), plan()];
     eventually("two are worked out", || begun.load(Ordering::SeqCst) == 2).await;
     let gone: Vec<_> = (0..8).map(|_| plan()).collect();
@@ -182,7 +172,7 @@ async fn bodies_that_do_not_come_take_no_room_from_others() {
     }
     assert!(stalled.iter().all(|request| !request.is_finished()), "they wait for the rest");
     api.call("PATCH", "/namespaces/team-b", &[], json!({"labels": {"a": "b"}})).await.expect(200);
-    stalled.iter().for_each(tokio::task::JoinHandle::abort);
+    stalled.iter().for_each(JoinHandle::abort);
 }
 
 /// A past that does not answer until it is let.
