@@ -90,8 +90,8 @@ e2e-parts: ## build Kubernetes, the Flux Operator and Flux's controllers, once, 
 
 ##@ Now and then
 
-bench-core: ## measure the core: time, then memory per cluster (BENCH_CLUSTERS=1000 for one size)
-	cargo bench -p bench --bench core --locked
+bench-core: ## measure the core and the compression: time, then memory per cluster (BENCH_CLUSTERS=1000 for one size)
+	cargo bench -p bench --locked
 	cargo run --release -p bench --example memory --locked
 	cargo run --release -p bench --example plan --locked
 
@@ -102,7 +102,7 @@ bench: ## measure the service beside bare hyper and nginx, and write the figures
 bench-work: ## measure the largest transactions that are accepted: how long nobody else's change is decided
 	cargo run --release -p bench --example work --locked
 
-bench-starvation: ## measure polls beside 64 planners, 32 historians and the largest writes (BENCH_CLUSTERS=10000, BENCH_SECONDS=20)
+bench-starvation: ## measure polls beside 64 planners, 32 historians and the largest writes (BENCH_CLUSTERS=10000, BENCH_ROUNDS=7)
 	cargo build --release -p server --locked
 	cargo run --release -p bench --example starvation --locked
 

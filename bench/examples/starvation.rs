@@ -1,14 +1,17 @@
-//! Whether anybody can starve a poll: the real binary on a generated fleet, polled at a steady rate, alone and then beside 64 clients that
-//! ask for fleet-wide plans, 32 that ask for a history of large documents, and two that send the largest writes. `make bench-starvation` runs
-//! it, and it fails if a poll is refused, if anybody is told something else than what is right or a 503 with `Retry-After`, or if memory
-//! grows too far. The figures depend on the machine: the clients run on the same one.
+//! Whether anybody can starve a poll: the real binary on a generated fleet, polled at a steady rate, by turns alone and beside 64 clients
+//! that ask for fleet-wide plans, 32 that ask for a history of large documents, and two that send the largest writes. `make bench-starvation`
+//! runs it, and it fails if a poll is refused, if the slowest hundredth of them takes more than three times as long, if anybody is told
+//! something else than what is right or a 503 with `Retry-After`, or if memory grows too far.
+//!
+//! The other clients would be on other machines, and take no CPU from polls. Here they are a process of their own that runs only when
+//! nobody else does (`chrt --idle`).
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +30,8 @@ const WRITERS: usize = 2;
 const AGAIN: Duration = Duration::from_millis(250);
 /// What the tasks of others may add to the memory of the service, in MiB.
 const MEMORY: usize = 1_024;
+/// How many times as long the slowest hundredth of polls may take beside the others.
+const RATIO: f64 = 3.0;
 
 fn store(path: &Path, clusters: usize) {
     let opened = Sqlite::open(path, Access::Write).expect("a store");
@@ -39,9 +44,14 @@ fn store(path: &Path, clusters: usize) {
     });
 }
 
+/// Where the service listens.
+struct Remote {
+    address: String,
+}
+
 struct Service {
     child: Child,
-    address: String,
+    remote: Remote,
 }
 
 impl Service {
@@ -57,14 +67,23 @@ impl Service {
         let mut line = String::new();
         log.read_line(&mut line).expect("a line");
         let address = line.split("\"address\":\"").nth(1).and_then(|rest| rest.split('"').next());
-        let service = Self { child, address: address.expect("an address").to_owned() };
+        let service = Self { child, remote: Remote { address: address.expect("an address").to_owned() } };
         thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        while service.ask("GET", "/ready", READER, None).status != 200 {
+        while service.remote.ask("GET", "/ready", READER, None).status != 200 {
             thread::sleep(Duration::from_millis(10));
         }
         service
     }
 
+    /// So many MiB of its memory, now or at most.
+    fn memory(&self, line: &str) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let value = status.lines().find_map(|found| found.strip_prefix(line)).unwrap_or_default();
+        value.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or(0) / 1024
+    }
+}
+
+impl Remote {
     /// One request on a connection of its own.
     fn ask(&self, method: &str, path: &str, token: &str, body: Option<&str>) -> Answer {
         let body = body.unwrap_or_default();
@@ -84,13 +103,6 @@ impl Service {
             retry_after: head.contains("\r\nretry-after: "),
             body: text.split_off(end + 4),
         }
-    }
-
-    /// So many KiB of its memory, now or at most.
-    fn memory(&self, line: &str) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let value = status.lines().find_map(|found| found.strip_prefix(line)).unwrap_or_default();
-        value.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or(0) / 1024
     }
 }
 
@@ -121,15 +133,8 @@ impl Times {
     }
 }
 
-impl std::fmt::Display for Times {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (p50, p99, p999, max) = (self.at(500), self.at(990), self.at(999), self.at(1_000));
-        write!(f, "{} polls: p50 {p50:.2?}, p99 {p99:.2?}, p99.9 {p999:.2?}, slowest {max:.2?}", self.0.len())
-    }
-}
-
 /// Polls at a steady rate for some time. Every answer must be a 200 that names the cluster.
-fn polls(service: &Service, clusters: usize, lasting: Duration) -> Times {
+fn polls(service: &Remote, clusters: usize, lasting: Duration) -> Times {
     let times = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for poller in 0..POLLERS {
@@ -160,11 +165,6 @@ fn polls(service: &Service, clusters: usize, lasting: Duration) -> Times {
         }
     });
     Times::of(times.into_inner().expect("not poisoned"))
-}
-
-/// Makes this thread give way: the clients that get in the way of polls are on another machine as a rule, and would take no CPU from them.
-fn elsewhere() {
-    let _ = rustix::process::setpriority_process(None, 19);
 }
 
 /// What became of the requests of others.
@@ -209,15 +209,177 @@ fn label_on_all(value: &str) -> String {
     json!({"operations": [patch]}).to_string()
 }
 
+/// The other clients. They work from a line on stdin to the next, and say when they have stopped.
+fn others(address: &str, clusters: usize) {
+    // Whoever is told something wrong ends it for all.
+    std::panic::set_hook(Box::new(|wrong| {
+        eprintln!("{wrong}");
+        std::process::exit(1);
+    }));
+    let service = Remote { address: address.to_owned() };
+    let (plans, histories, writes) = (Tally::default(), Tally::default(), Tally::default());
+    let go = Gate::default();
+    thread::scope(|scope| {
+        let (service, go, plans, histories, writes) = (&service, &go, &plans, &histories, &writes);
+        for client in 0..PLANNERS {
+            scope.spawn(move || {
+                while let Some(_pass) = go.pass() {
+                    let body = label_on_all(&format!("plan-{client}"));
+                    let answer = service.ask("POST", "/batch?dry_run=true", ADMIN, Some(&body));
+                    plans.note(&answer, |answer| {
+                        let plan: Value = serde_json::from_slice(&answer.body).expect("JSON");
+                        answer.status == 200 && plan["changed"] == clusters
+                    });
+                }
+            });
+        }
+        for _ in 0..HISTORIANS {
+            scope.spawn(move || {
+                while let Some(_pass) = go.pass() {
+                    let path = format!("/clusters/{}/history?limit=1000", bench::cluster_id(0));
+                    let answer = service.ask("GET", &path, ADMIN, None);
+                    histories.note(&answer, |answer| {
+                        answer.status == 200 && answer.body.ends_with(b"]") && answer.body.len() < 4 << 20
+                    });
+                }
+            });
+        }
+        for client in 0..WRITERS {
+            scope.spawn(move || {
+                for turn in 0.. {
+                    let Some(_pass) = go.pass() else { return };
+                    let body = label_on_all(&format!("write-{client}-{turn}"));
+                    let answer = service.ask("POST", "/batch", ADMIN, Some(&body));
+                    writes.note(&answer, |answer| answer.status == 200);
+                }
+            });
+        }
+        for (n, _line) in std::io::stdin().lines().enumerate() {
+            if n % 2 == 0 {
+                go.change(|state| state.open = true);
+            } else {
+                go.close();
+                println!("plans: {plans}; histories: {histories}; writes of {clusters} clusters: {writes}");
+            }
+        }
+        go.change(|state| state.over = true);
+    });
+}
+
+/// Lets clients through while it is open, and knows how many are on their way.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    open: bool,
+    over: bool,
+    on_the_way: usize,
+}
+
+impl Gate {
+    /// Waits until it is open. None once nobody is let through any more.
+    fn pass(&self) -> Option<Pass<'_>> {
+        let state = self.state.lock().expect("not poisoned");
+        let is_shut = |state: &mut GateState| !state.open && !state.over;
+        let mut state = self.changed.wait_while(state, is_shut).expect("not poisoned");
+        if state.over {
+            return None;
+        }
+        state.on_the_way += 1;
+        Some(Pass(self))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut GateState)) {
+        change(&mut self.state.lock().expect("not poisoned"));
+        self.changed.notify_all();
+    }
+
+    /// Closes it, and waits until all are back.
+    fn close(&self) {
+        self.change(|state| state.open = false);
+        let state = self.state.lock().expect("not poisoned");
+        drop(self.changed.wait_while(state, |state| state.on_the_way > 0).expect("not poisoned"));
+    }
+}
+
+/// Held by a client that is on its way.
+struct Pass<'a>(&'a Gate);
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.0.change(|state| state.on_the_way -= 1);
+    }
+}
+
+/// The process of the other clients.
+struct Others {
+    child: Child,
+    told: BufReader<ChildStdout>,
+}
+
+impl Others {
+    fn of(address: &str, clusters: usize) -> Self {
+        let this = std::env::current_exe().expect("this program");
+        let mut child = Command::new("chrt")
+            .args(["--idle", "0"])
+            .arg(this)
+            .args([address, &clusters.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("chrt, of util-linux");
+        let told = BufReader::new(child.stdout.take().expect("a pipe"));
+        Self { child, told }
+    }
+
+    fn tell(&mut self) {
+        self.child.stdin.as_mut().expect("a pipe").write_all(b"\n").expect("they listen");
+    }
+
+    fn begin(&mut self) {
+        self.tell();
+        thread::sleep(Duration::from_secs(1));
+    }
+
+    /// Waits until they have stopped; what they say of all rounds up to now.
+    fn end(&mut self) -> String {
+        self.tell();
+        let mut line = String::new();
+        self.told.read_line(&mut line).expect("a line");
+        assert!(!line.is_empty(), "one of the other clients was told something wrong: see above");
+        line.trim_end().to_owned()
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The median over the rounds.
+fn median(rounds: &[Times], thousandths: usize) -> Duration {
+    let mut times: Vec<Duration> = rounds.iter().map(|times| times.at(thousandths)).collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn number(variable: &str, otherwise: usize) -> usize {
+    std::env::var(variable).map_or(otherwise, |number| number.parse().expect(variable))
+}
+
 fn main() {
-    let clusters: usize = match std::env::var("BENCH_CLUSTERS") {
-        Ok(number) => number.parse().expect("BENCH_CLUSTERS is a number"),
-        Err(_) => 10_000,
-    };
-    let lasting = match std::env::var("BENCH_SECONDS") {
-        Ok(number) => Duration::from_secs(number.parse().expect("BENCH_SECONDS is a number")),
-        Err(_) => Duration::from_secs(20),
-    };
+    if let [address, clusters] = &std::env::args().skip(1).collect::<Vec<_>>()[..] {
+        return others(address, clusters.parse().expect("a number"));
+    }
+    let clusters = number("BENCH_CLUSTERS", 10_000);
+    let rounds = number("BENCH_ROUNDS", 7);
+    let lasting = Duration::from_secs(4);
     let binary =
         std::env::var("BENCH_BINARY").unwrap_or_else(|_| "target/release/flux-resourceset".to_owned());
     let folder = tempfile::tempdir().expect("a folder");
@@ -232,70 +394,30 @@ fn main() {
             .collect::<serde_json::Map<_, _>>()
             .into();
         let body = json!({"patches": {&*component: values}}).to_string();
-        let answer = service.ask("PATCH", &format!("/clusters/{}", bench::cluster_id(0)), ADMIN, Some(&body));
+        let path = format!("/clusters/{}", bench::cluster_id(0));
+        let answer = service.remote.ask("PATCH", &path, ADMIN, Some(&body));
         assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
     }
-    println!("{clusters} clusters, {} MiB resident", service.memory("VmRSS:"));
-    polls(&service, clusters, Duration::from_secs(2));
-    let alone = polls(&service, clusters, lasting);
-    println!("  alone: {alone}");
+    let mut others = Others::of(&service.remote.address, clusters);
+    polls(&service.remote, clusters, Duration::from_secs(2));
     let before = service.memory("VmRSS:");
-
-    let stop = AtomicBool::new(false);
-    let (plans, histories, writes) = (Tally::default(), Tally::default(), Tally::default());
-    let loaded = thread::scope(|scope| {
-        let (service, stop) = (&service, &stop);
-        for client in 0..PLANNERS {
-            let tally = &plans;
-            scope.spawn(move || {
-                elsewhere();
-                while !stop.load(Ordering::Relaxed) {
-                    let body = label_on_all(&format!("plan-{client}"));
-                    let answer = service.ask("POST", "/batch?dry_run=true", ADMIN, Some(&body));
-                    tally.note(&answer, |answer| {
-                        let plan: Value = serde_json::from_slice(&answer.body).expect("JSON");
-                        answer.status == 200 && plan["changed"] == clusters
-                    });
-                }
-            });
-        }
-        for _ in 0..HISTORIANS {
-            let tally = &histories;
-            scope.spawn(move || {
-                elsewhere();
-                while !stop.load(Ordering::Relaxed) {
-                    let path = format!("/clusters/{}/history?limit=1000", bench::cluster_id(0));
-                    let answer = service.ask("GET", &path, ADMIN, None);
-                    tally.note(&answer, |answer| {
-                        answer.status == 200 && answer.body.ends_with(b"]") && answer.body.len() < 4 << 20
-                    });
-                }
-            });
-        }
-        for client in 0..WRITERS {
-            let tally = &writes;
-            scope.spawn(move || {
-                elsewhere();
-                for turn in 0.. {
-                    if stop.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let body = label_on_all(&format!("write-{client}-{turn}"));
-                    let answer = service.ask("POST", "/batch", ADMIN, Some(&body));
-                    tally.note(&answer, |answer| answer.status == 200);
-                }
-            });
-        }
-        thread::sleep(Duration::from_secs(2));
-        let loaded = polls(service, clusters, lasting);
-        stop.store(true, Ordering::Relaxed);
-        loaded
-    });
-    println!("  beside {PLANNERS} planners, {HISTORIANS} historians and {WRITERS} writers: {loaded}");
-    println!("  plans: {plans}; histories: {histories}; writes of {clusters} clusters: {writes}");
+    let (mut alone, mut beside, mut said) = (Vec::new(), Vec::new(), String::new());
+    for _ in 0..rounds {
+        alone.push(polls(&service.remote, clusters, lasting));
+        others.begin();
+        beside.push(polls(&service.remote, clusters, lasting));
+        said = others.end();
+    }
+    println!("{clusters} clusters, {rounds} rounds of {lasting:?}, medians of the rounds");
+    for (name, rounds) in [("alone", &alone), ("beside the others", &beside)] {
+        let [p50, p99, p999] = [500, 990, 999].map(|thousandths| median(rounds, thousandths));
+        println!("  polls {name}: p50 {p50:.2?}, p99 {p99:.2?}, p99.9 {p999:.2?}");
+    }
+    println!("  the others: {PLANNERS} planners, {HISTORIANS} historians, {WRITERS} writers; {said}");
     let (now, peak) = (service.memory("VmRSS:"), service.memory("VmHWM:"));
     println!("  memory: {before} MiB before, {peak} at the most, {now} after");
-    let ratio = loaded.at(990).as_secs_f64() / alone.at(990).as_secs_f64();
+    let ratio = median(&beside, 990).as_secs_f64() / median(&alone, 990).as_secs_f64();
     println!("  p99 is {ratio:.1} times that of polls alone");
     assert!(peak <= before + MEMORY, "memory grew by more than {MEMORY} MiB");
+    assert!(ratio <= RATIO, "a poll beside the others takes more than {RATIO} times as long");
 }

@@ -23,22 +23,58 @@ pub(crate) fn hash_of(text: &str) -> u64 {
     FxBuildHasher.hash_one(text)
 }
 
+/// How a name is held.
+trait Shared {
+    fn of(text: &str) -> Self;
+    fn text(&self) -> &str;
+    /// Whether both are the same allocation.
+    fn is(&self, other: &Self) -> bool;
+}
+
+impl Shared for Arc<Text> {
+    fn of(text: &str) -> Self {
+        Self::new(Text { hash: hash_of(text), text: text.into() })
+    }
+
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Self::ptr_eq(self, other)
+    }
+}
+
+impl Shared for Arc<str> {
+    fn of(text: &str) -> Self {
+        text.into()
+    }
+
+    fn text(&self) -> &str {
+        self
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Self::ptr_eq(self, other)
+    }
+}
+
 macro_rules! name {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident($held:ty)) => {
         $(#[$doc])*
         #[derive(Clone, Eq)]
-        pub struct $name(Arc<Text>);
+        pub struct $name($held);
 
         impl $name {
             /// The name as text.
             pub fn as_str(&self) -> &str {
-                &self.0.text
+                self.0.text()
             }
         }
 
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self(Arc::new(Text { hash: hash_of(text), text: text.into() }))
+                Self(Shared::of(text))
             }
         }
 
@@ -57,7 +93,7 @@ macro_rules! name {
         // Names are shared between documents, so the same name is mostly the same allocation.
         impl PartialEq for $name {
             fn eq(&self, other: &Self) -> bool {
-                Arc::ptr_eq(&self.0, &other.0) || self.as_str() == other.as_str()
+                self.0.is(&other.0) || self.as_str() == other.as_str()
             }
         }
 
@@ -75,7 +111,7 @@ macro_rules! name {
 
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-                if Arc::ptr_eq(&self.0, &other.0) {
+                if self.0.is(&other.0) {
                     std::cmp::Ordering::Equal
                 } else {
                     self.as_str().cmp(other.as_str())
@@ -105,15 +141,15 @@ macro_rules! name {
 
 name! {
     /// The id of a document within its kind. Cheap to clone; equal ids usually share one allocation.
-    Id
+    Id(Arc<Text>)
 }
 name! {
     /// The name of a kind, spelt with underscores: `platform_components`.
-    KindName
+    KindName(Arc<Text>)
 }
 name! {
-    /// The DNS name under which a cluster phones home.
-    Dns
+    /// The DNS name under which a cluster phones home. Every cluster has its own, so it is one hop from the cluster to its text.
+    Dns(Arc<str>)
 }
 
 impl Id {
@@ -124,9 +160,9 @@ impl Id {
 }
 
 impl Dns {
-    /// Its hash, which was worked out when it was made.
+    /// Its hash.
     pub(crate) fn hash_code(&self) -> u64 {
-        self.0.hash
+        hash_of(&self.0)
     }
 }
 

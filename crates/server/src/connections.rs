@@ -1,16 +1,27 @@
-//! Which connections are open, and which of them are idle: when there is no place for another one, the one that has been idle longest is
-//! closed. It must not know HTTP.
+//! Which connections are open, what each of them does, and which has to close: idle for too long, unread for too long, the one that has
+//! been idle longest when there is no place for another one, or all of them when the process stops. It must not know HTTP.
 //!
-//! A connection is idle while no request of it is being answered, also when it has sent a part of one.
+//! A connection is idle while no request of it is being answered and no answer waits to be sent, also when it has sent a part of a request.
+//! One task looks at all of them now and then, so that a poll sets no timer.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::gauge::Gauge;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
+/// How long a client may take to send a request's head, and how long it may keep an idle connection.
+const IDLE_DEADLINE: Duration = Duration::from_secs(15);
+/// How long a client may not take a byte of its answer.
+const WRITE_DEADLINE: Duration = Duration::from_secs(30);
+/// How often the deadlines are looked at.
+const LOOK: Duration = Duration::from_secs(1);
 /// Of so many places one is made free at once, so that not every connection looks through all of them.
 const SHARE: usize = 128;
 
@@ -46,7 +57,7 @@ impl Connections {
 
     /// Counts a connection, which is idle at first, until what this returns is dropped.
     pub fn open(self: &Arc<Self>, place: OwnedSemaphorePermit) -> OpenConnection {
-        let activity = Arc::new(Activity { idle_since: AtomicU64::new(self.now()), close: Notify::new() });
+        let activity = Arc::new(Activity::idle_since(self.now()));
         let mut open = self.lock();
         let number = open.next;
         open.next += 1;
@@ -58,20 +69,46 @@ impl Connections {
 
     /// Tells those that have been idle longest to close, and says how many.
     pub fn close_oldest(&self) -> usize {
-        let mut idle: Vec<(u64, Arc<Activity>)> = self
-            .lock()
-            .by_number
-            .values()
-            .map(|activity| (activity.idle_since.load(Ordering::Acquire), activity))
-            .filter(|(since, _)| ![BUSY, CLOSING].contains(since))
-            .map(|(since, activity)| (since, activity.clone()))
-            .collect();
+        let mut idle: Vec<(u64, Arc<Activity>)> =
+            self.all_open().into_iter().filter_map(|activity| Some((activity.idle()?, activity))).collect();
         let few = self.all / SHARE + 1;
         if idle.len() > few {
             idle.select_nth_unstable_by_key(few, |(since, _)| *since);
             idle.truncate(few);
         }
-        idle.iter().filter(|(since, activity)| activity.tell_to_close(*since)).count()
+        idle.iter().filter(|(since, activity)| activity.close_if_idle(*since)).count()
+    }
+
+    /// Closes, from now on, every connection that is past a deadline.
+    pub async fn keep_deadlines(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            self.close_late(self.now());
+        }
+    }
+
+    fn close_late(&self, now: u64) {
+        let is_late =
+            |since: u64, deadline: Duration| u128::from(now.saturating_sub(since)) >= deadline.as_millis();
+        for activity in self.all_open() {
+            if let Some(since) = activity.idle().filter(|since| is_late(*since, IDLE_DEADLINE)) {
+                activity.close_if_idle(since);
+            }
+            if activity.unread().is_some_and(|since| is_late(since, WRITE_DEADLINE)) {
+                activity.tell(Order::Close);
+            }
+        }
+    }
+
+    /// Tells all of them.
+    pub fn tell_all(&self, order: Order) {
+        for activity in self.all_open() {
+            activity.tell(order);
+        }
+    }
+
+    fn all_open(&self) -> Vec<Arc<Activity>> {
+        self.lock().by_number.values().cloned().collect()
     }
 
     /// Milliseconds since the start, beginning where no other meaning is.
@@ -84,25 +121,66 @@ impl Connections {
     }
 }
 
-const BUSY: u64 = 0;
+/// What a connection is told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Order {
+    /// To end once it is idle.
+    Finish = 1,
+    /// To end at once.
+    Close = 2,
+}
+
+const NONE: u64 = 0;
 const CLOSING: u64 = 1;
 const FIRST: u64 = 2;
 
 /// What a connection does.
 struct Activity {
-    /// Since when it is idle, or one of the two that are no time.
+    /// Since when no request is being answered; [`NONE`] if one is, [`CLOSING`] if it was told to close while that was so.
     idle_since: AtomicU64,
-    close: Notify,
+    /// Since when the client has taken nothing of what waits to be sent; [`NONE`] if nothing waits.
+    unread_since: AtomicU64,
+    /// Whether the answer is a body of unknown length.
+    streams: AtomicBool,
+    /// The last [`Order`].
+    order: AtomicU64,
+    told: Notify,
 }
 
 impl Activity {
-    fn tell_to_close(&self, since: u64) -> bool {
+    fn idle_since(moment: u64) -> Self {
+        Self {
+            idle_since: AtomicU64::new(moment),
+            unread_since: AtomicU64::new(NONE),
+            streams: AtomicBool::new(false),
+            order: AtomicU64::new(NONE),
+            told: Notify::new(),
+        }
+    }
+
+    /// Since when it is idle, if it is and was not told to close yet.
+    fn idle(&self) -> Option<u64> {
+        let since = self.idle_since.load(Ordering::Acquire);
+        (![NONE, CLOSING].contains(&since) && self.unread().is_none()).then_some(since)
+    }
+
+    fn unread(&self) -> Option<u64> {
+        Some(self.unread_since.load(Ordering::Acquire)).filter(|since| *since != NONE)
+    }
+
+    /// Tells it to close, unless it has begun to answer a request since then.
+    fn close_if_idle(&self, since: u64) -> bool {
         let told =
             self.idle_since.compare_exchange(since, CLOSING, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if told {
-            self.close.notify_one();
+            self.told.notify_one();
         }
         told
+    }
+
+    fn tell(&self, order: Order) {
+        self.order.fetch_max(order as u64, Ordering::AcqRel);
+        self.told.notify_one();
     }
 }
 
@@ -115,24 +193,36 @@ pub struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// A request has come: it is answered, also if the connection was about to be closed.
-    pub fn begin(&self) {
-        self.activity.idle_since.store(BUSY, Ordering::Release);
+    /// A request has come: it is answered, also if the connection was about to be closed. It is not idle until what this returns is
+    /// dropped, and what waits to be sent then is sent.
+    pub fn begin(self: &Arc<Self>) -> Answering {
+        self.activity.idle_since.store(NONE, Ordering::Release);
+        Answering(self.clone())
     }
 
-    /// The answer is made.
-    pub fn end(&self) {
-        self.activity.idle_since.store(self.connections.now(), Ordering::Release);
+    /// Whether the answer is a body of unknown length.
+    pub fn streams(&self) -> bool {
+        self.activity.streams.load(Ordering::Acquire)
     }
 
-    /// Returns when it is to make room for another one.
-    pub async fn has_to_close(&self) {
+    /// What it is told, when it is.
+    pub async fn order(&self) -> Order {
         loop {
-            self.activity.close.notified().await;
+            self.activity.told.notified().await;
             if self.activity.idle_since.load(Ordering::Acquire) == CLOSING {
-                return;
+                return Order::Close;
+            }
+            match self.activity.order.load(Ordering::Acquire) {
+                NONE => {}
+                order if order == Order::Finish as u64 => return Order::Finish,
+                _ => return Order::Close,
             }
         }
+    }
+
+    /// Its stream, which notes whether the client takes what is written.
+    pub fn watch<S>(self: &Arc<Self>, stream: S) -> Watched<S> {
+        Watched { stream, connection: self.clone(), is_unread: false }
     }
 }
 
@@ -143,14 +233,107 @@ impl Drop for OpenConnection {
     }
 }
 
+/// A request of a connection that is being answered.
+pub struct Answering(Arc<OpenConnection>);
+
+impl Answering {
+    /// The answer is a body of unknown length, which holds this from now on.
+    #[must_use]
+    pub fn streaming(self) -> Self {
+        self.0.activity.streams.store(true, Ordering::Release);
+        self
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let Self(connection) = self;
+        connection.activity.streams.store(false, Ordering::Release);
+        connection.activity.idle_since.store(connection.connections.now(), Ordering::Release);
+    }
+}
+
+/// The stream of a connection.
+pub struct Watched<S> {
+    stream: S,
+    connection: Arc<OpenConnection>,
+    is_unread: bool,
+}
+
+impl<S> Watched<S> {
+    fn note<T>(&mut self, written: Poll<T>) -> Poll<T> {
+        if written.is_pending() != self.is_unread {
+            self.is_unread = written.is_pending();
+            let OpenConnection { connections, activity, .. } = &*self.connection;
+            let now = connections.now();
+            activity.unread_since.store(if self.is_unread { now } else { NONE }, Ordering::Release);
+            // It has not been idle while something waited.
+            if let Some(since) = activity.idle() {
+                let _ = activity.idle_since.compare_exchange(since, now, Ordering::AcqRel, Ordering::Acquire);
+            }
+        }
+        written
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.note(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.note(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
 
     use super::*;
 
-    fn is_told(connection: &OpenConnection) -> bool {
-        connection.has_to_close().now_or_never().is_some()
+    fn opened(connections: &Arc<Connections>) -> Arc<OpenConnection> {
+        Arc::new(connections.open(connections.free_place().expect("a place")))
+    }
+
+    fn order(connection: &OpenConnection) -> Option<Order> {
+        connection.order().now_or_never()
+    }
+
+    fn orders(connections: &[Arc<OpenConnection>]) -> Vec<Option<Order>> {
+        connections.iter().map(|connection| order(connection)).collect()
     }
 
     #[test]
@@ -159,25 +342,71 @@ mod tests {
         let connections = Connections::new(4, count.clone());
         let mut open = Vec::new();
         for _ in 0..4 {
-            open.push(connections.open(connections.free_place().expect("a place")));
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            open.push(opened(&connections));
+            std::thread::sleep(Duration::from_millis(2));
         }
         assert!(connections.free_place().is_none());
         assert_eq!(count.get(), 4);
-        open[0].begin();
-        open[1].begin();
-        open[1].end();
+        let _first = open[0].begin();
+        drop(open[1].begin());
         assert_eq!(connections.close_oldest(), 1);
-        assert_eq!(open.iter().map(is_told).collect::<Vec<_>>(), [false, false, true, false]);
+        assert_eq!(orders(&open), [None, None, Some(Order::Close), None]);
         // A request that comes at this moment is answered, and another connection has to go.
-        open[3].begin();
+        let _fourth = open[3].begin();
         assert_eq!(connections.close_oldest(), 1);
-        assert_eq!(open.iter().map(is_told).collect::<Vec<_>>(), [false, true, false, false]);
-        open[1].begin();
-        assert!(!is_told(&open[1]));
+        assert_eq!(orders(&open), [None, Some(Order::Close), None, None]);
+        let _second = open[1].begin();
+        assert_eq!(order(&open[1]), None);
         assert_eq!(connections.close_oldest(), 0, "nobody is idle, but the one that closes already");
         open.remove(2);
         assert!(connections.free_place().is_some());
         assert_eq!(count.get(), 3);
+    }
+
+    #[test]
+    fn deadlines_close_who_is_idle_or_does_not_read_and_nobody_else() {
+        let connections = Connections::new(4, Gauge::default());
+        let open = [(); 3].map(|()| opened(&connections));
+        let [_idle, answered, unread] = &open;
+        let _answering = answered.begin();
+        drop(unread.begin());
+        // A pipe of eight bytes that nobody reads.
+        let (near, mut far) = tokio::io::duplex(8);
+        let mut near = unread.watch(near);
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut send = |near: &mut Watched<_>| Pin::new(near).poll_write(&mut context, &[0; 8]).is_ready();
+        assert_eq!([send(&mut near), send(&mut near)], [true, false]);
+        let after = |deadline: Duration| {
+            connections.close_late(connections.now() + u64::try_from(deadline.as_millis()).expect("small"));
+        };
+        after(IDLE_DEADLINE / 2);
+        assert_eq!(orders(&open), [None; 3]);
+        after(IDLE_DEADLINE);
+        assert_eq!(orders(&open), [Some(Order::Close), None, None]);
+        // To try again is no progress.
+        assert!(!send(&mut near));
+        after(WRITE_DEADLINE);
+        assert_eq!(orders(&open), [None, None, Some(Order::Close)]);
+        // Whoever reads goes on.
+        let mut eight = [0; 8];
+        let mut read = ReadBuf::new(&mut eight);
+        assert!(Pin::new(&mut far).poll_read(&mut context, &mut read).is_ready());
+        assert!(Pin::new(&mut near).poll_write(&mut context, &[0; 8]).is_ready());
+        assert_eq!(unread.activity.unread(), None);
+    }
+
+    #[test]
+    fn a_stop_is_told_once_and_a_body_of_unknown_length_holds_its_connection() {
+        let connections = Connections::new(2, Gauge::default());
+        let open = [(); 2].map(|()| opened(&connections));
+        let stream = open[0].begin().streaming();
+        assert_eq!([open[0].streams(), open[1].streams()], [true, false]);
+        connections.tell_all(Order::Finish);
+        assert_eq!(orders(&open), [Some(Order::Finish); 2]);
+        assert_eq!(orders(&open), [None; 2]);
+        drop(stream);
+        assert!(!open[0].streams());
+        connections.tell_all(Order::Close);
+        assert_eq!(orders(&open), [Some(Order::Close); 2]);
     }
 }

@@ -6,6 +6,7 @@
 //! out here. It must not know what the tasks are about.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,21 +14,22 @@ use std::task::{Context, Poll};
 
 use api::MAX_BODY;
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
 use ledger::History;
 use prometheus_client::metrics::counter::Counter;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::warn;
 
+use crate::gzip;
 use crate::metrics::Metrics;
 use crate::problem::{Answered, Refusal};
-use crate::requests;
 
-/// How many tasks of a sort run at a time.
+/// How many tasks of a sort run at a time, at most.
 const AT_ONCE: usize = 2;
 /// How many plans wait.
 const PLANS_WAIT: usize = 8;
@@ -37,8 +39,10 @@ const READS_WAIT: usize = 30;
 const BODIES: usize = 4 * MAX_BODY;
 /// A body of more bytes than this takes longer to be read than a poll to be answered.
 pub const LARGE: usize = 64 * 1024;
-/// How far the threads stand back behind those that answer polls, as `nice` counts.
-const NICENESS: i32 = 10;
+/// How far the threads stand back behind those that answer polls, as `nice` counts: as far as they can.
+const NICENESS: i32 = 19;
+/// An answer is handed over in pieces of so many bytes: polls get their turn in between.
+const PIECE: usize = 16 * 1024;
 
 pub struct Heavy {
     plans: Lane,
@@ -49,10 +53,12 @@ pub struct Heavy {
 }
 
 impl Heavy {
-    pub fn start(history: Arc<dyn History>, metrics: &Metrics) -> std::io::Result<Self> {
+    /// On a machine with so many cores. Half of them are enough for tasks of a sort: the others answer polls.
+    pub fn start(history: Arc<dyn History>, cores: usize, metrics: &Metrics) -> std::io::Result<Self> {
+        let at_once = (cores / 2).clamp(1, AT_ONCE);
         Ok(Self {
-            plans: Lane::start("plan", PLANS_WAIT, metrics)?,
-            reads: Lane::start("read", READS_WAIT, metrics)?,
+            plans: Lane::start("plan", at_once, PLANS_WAIT, metrics)?,
+            reads: Lane::start("read", at_once, READS_WAIT, metrics)?,
             history,
             bodies: Arc::new(Semaphore::new(BODIES)),
             bodies_refused: metrics.refused("body"),
@@ -113,15 +119,16 @@ pub struct Place(#[expect(dead_code, reason = "it is held, not used")] Arc<Owned
 /// Tasks of one sort, and the threads that do them.
 struct Lane {
     name: &'static str,
+    at_once: usize,
     places: Arc<Semaphore>,
     queue: Arc<Queue>,
     refused: Counter,
 }
 
 impl Lane {
-    fn start(name: &'static str, wait: usize, metrics: &Metrics) -> std::io::Result<Self> {
+    fn start(name: &'static str, at_once: usize, wait: usize, metrics: &Metrics) -> std::io::Result<Self> {
         let queue = Arc::new(Queue::default());
-        for n in 1..=AT_ONCE {
+        for n in 1..=at_once {
             let queue = queue.clone();
             std::thread::Builder::new().name(format!("{name}-{n}")).spawn(move || {
                 stand_back(NICENESS);
@@ -130,8 +137,8 @@ impl Lane {
                 }
             })?;
         }
-        let places = Arc::new(Semaphore::new(AT_ONCE + wait));
-        Ok(Self { name, places, queue, refused: metrics.refused(name) })
+        let places = Arc::new(Semaphore::new(at_once + wait));
+        Ok(Self { name, at_once, places, queue, refused: metrics.refused(name) })
     }
 
     /// Has an answer worked out, and compressed if that is wanted. It is not, if nobody waits for it any more when its turn comes.
@@ -144,8 +151,8 @@ impl Lane {
             let Ok(place) = self.places.clone().try_acquire_owned() else {
                 self.refused.inc();
                 return Err(Refusal::unavailable(format!(
-                    "{AT_ONCE} requests of this sort ({}) are being worked on and others wait; nothing has changed: send it again",
-                    self.name
+                    "{} requests of this sort ({}) are being worked on and others wait; nothing has changed: send it again",
+                    self.at_once, self.name
                 )));
             };
             let place = Place(Arc::new(place));
@@ -219,7 +226,7 @@ impl<W: FnOnce() -> Answered + Send> Task for Question<W> {
             let mut response = work()?;
             if gzip {
                 // It is in memory as a whole, so there is nothing to wait for.
-                let compressed = requests::compressed(response).now_or_never();
+                let compressed = gzip::compressed(response).now_or_never();
                 response = compressed.ok_or_else(|| Refusal::internal("a heavy answer is a stream"))?;
             }
             response.extensions_mut().insert(place);
@@ -232,31 +239,39 @@ impl<W: FnOnce() -> Answered + Send> Task for Question<W> {
 }
 
 /// An answer that holds its place until it is sent.
-pub fn holding(response: Response, place: Place) -> Response {
-    response.map(|body| Body::new(Holding { body, _place: place }))
+pub async fn holding(response: Response, place: Place) -> Response {
+    let (parts, body) = response.into_parts();
+    match body.collect().await {
+        Ok(whole) => {
+            Response::from_parts(parts, Body::new(Holding { rest: whole.to_bytes(), _place: place }))
+        }
+        Err(_) => Refusal::internal("an answer's body broke off").into_response(),
+    }
 }
 
 struct Holding {
-    body: Body,
+    rest: Bytes,
     _place: Place,
 }
 
 impl http_body::Body for Holding {
     type Data = Bytes;
-    type Error = axum::Error;
+    type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let length = self.rest.len().min(PIECE);
+        let piece = self.rest.split_to(length);
+        Poll::Ready((length > 0).then(|| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        SizeHint::with_exact(self.rest.len() as u64)
     }
 }

@@ -8,9 +8,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
-use http_body::Body as _;
-use http_body_util::BodyExt;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use tracing::{debug, error, info, warn};
 use uuid::Uuid;
 
@@ -18,13 +16,13 @@ use crate::gzip;
 use crate::heavy::{self, Place};
 use crate::metrics::{Answered, Metrics};
 use crate::problem::{ProblemBody, Refusal};
-use crate::routes::{Route, Routes};
+use crate::routes::{IncomingBody, Route, Routes};
 
 /// The name under which a request is found again in the log and in the audit trail.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RequestId(pub Arc<str>);
 
-const REQUEST_ID: &str = "x-request-id";
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 impl RequestId {
     /// One that no other request of this or another process has: a poll must not wait for random numbers, so only its first half is
@@ -47,8 +45,12 @@ impl RequestId {
     }
 }
 
-/// Answers a request.
-pub async fn answer(routes: impl Into<Routes>, metrics: &Metrics, mut request: Request<Body>) -> Response {
+/// Answers a request, and says which route it was, if it was one.
+pub async fn answer(
+    routes: &Routes,
+    metrics: &Metrics,
+    request: Request<impl IncomingBody>,
+) -> (Response, Option<&'static Route>) {
     let start = Instant::now();
     let id = RequestId::of(request.headers());
     let gzip = gzip::wanted(request.headers());
@@ -57,22 +59,19 @@ pub async fn answer(routes: impl Into<Routes>, metrics: &Metrics, mut request: R
         .get(header::USER_AGENT)
         .is_some_and(|agent| agent.as_bytes().starts_with(b"flux-operator/"));
     let method = request.method().clone();
-    request.extensions_mut().insert(id.clone());
-    let answer = AssertUnwindSafe(routes.into().answer(request)).catch_unwind().await;
-    let mut response = match answer {
-        Ok(response) => response,
-        Err(_) => Refusal::internal("a handler has panicked").into_response(),
-    };
-    let route = response.extensions().get::<&'static Route>().map_or("(none)", |route| route.path);
+    let answer = AssertUnwindSafe(routes.answer(request, &id)).catch_unwind().await;
+    let (mut response, route) =
+        answer.unwrap_or_else(|_| (Refusal::internal("a handler has panicked").into_response(), None));
+    let path = route.map_or("(none)", |route| route.path);
     let status = response.status();
     if let Some(body) = response.extensions_mut().remove::<ProblemBody>() {
         response = with_problem(response, body, &id);
     }
     if gzip {
-        response = compressed(response).await;
+        response = gzip::compressed(response).await;
     }
     if let Some(place) = response.extensions_mut().remove::<Place>() {
-        response = heavy::holding(response, place);
+        response = heavy::holding(response, place).await;
     }
     let headers = response.headers_mut();
     if is_operator {
@@ -84,16 +83,16 @@ pub async fn answer(routes: impl Into<Routes>, metrics: &Metrics, mut request: R
     }
     let took = start.elapsed();
     metrics.duration.observe(took.as_secs_f64());
-    let labels = Answered { method: method_name(&method), route, status: status.as_u16() };
+    let labels = Answered { method: method_name(&method), route: path, status: status.as_u16() };
     metrics.requests.get_or_create(&labels).inc();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let status = status.as_u16();
     if method == Method::GET || method == Method::HEAD {
-        debug!(%method, route, status, micros, request = &*id.0, "answered");
+        debug!(%method, route = path, status, micros, request = &*id.0, "answered");
     } else {
-        info!(%method, route, status, micros, request = &*id.0, "answered");
+        info!(%method, route = path, status, micros, request = &*id.0, "answered");
     }
-    response
+    (response, route)
 }
 
 /// A client can invent methods; a label must not grow with them.
@@ -127,26 +126,4 @@ fn with_problem(response: Response, body: ProblemBody, id: &RequestId) -> Respon
     parts.headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding, Authorization"));
     parts.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(parts, Body::from(body))
-}
-
-/// Compresses an answer whose length is known: it is in memory as a whole. A stream is sent as it is.
-pub(crate) async fn compressed(response: Response) -> Response {
-    let (mut parts, body) = response.into_parts();
-    if body.size_hint().exact().is_none_or(|size| size == 0)
-        || parts.headers.contains_key(header::CONTENT_ENCODING)
-    {
-        return Response::from_parts(parts, body);
-    }
-    let Ok(whole) = body.collect().await else {
-        return Refusal::internal("an answer's body broke off").into_response();
-    };
-    let bytes = whole.to_bytes();
-    match gzip::compress(&bytes) {
-        Some(packed) => {
-            parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            parts.headers.remove(header::CONTENT_LENGTH);
-            Response::from_parts(parts, Body::from(packed))
-        }
-        None => Response::from_parts(parts, Body::from(bytes)),
-    }
 }

@@ -1,5 +1,6 @@
 //! A process from its start to its end.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,10 +52,11 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         None => (None, None),
     };
     let (mode, identity) = (config.mode, config.identity.clone());
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let app = Arc::new(App {
         mode,
         replica: replica.clone(),
-        heavy: Heavy::start(opened.history, &metrics)?,
+        heavy: Heavy::start(opened.history, cores, &metrics)?,
         writer: writer.clone().filter(|_| mode == Mode::Crud),
         identity: identity.clone(),
         policy: config.policy,

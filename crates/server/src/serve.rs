@@ -4,7 +4,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
@@ -14,31 +14,27 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, header};
 use http_body::{Body as _, Frame};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tracing::{debug, warn};
 
 use crate::clock;
-use crate::connections::Connections;
+use crate::connections::{Answering, Connections, Order};
 use crate::metrics::Metrics;
 use crate::requests;
 use crate::routes::Routes;
 
-/// How long a client may take to send a request's head, and how long it may keep an idle connection.
-const HEAD_DEADLINE: Duration = Duration::from_secs(15);
 /// The most that a request's head may have: what a slow client can make us hold. More is 431.
 const MAX_HEAD: usize = 16 * 1024;
 /// How often it is looked for an idle connection, while none was to be had for a new one.
 const LOOK_FOR_A_PLACE: Duration = Duration::from_millis(20);
-/// How long a client may not take a byte of its answer.
-const WRITE_DEADLINE: Duration = Duration::from_secs(30);
 /// How long new connections are still taken when the process is told to stop, unless there is a lull before.
 const LAST_CONNECTIONS: Duration = Duration::from_millis(250);
 /// How long nobody has to come for that.
@@ -80,8 +76,8 @@ struct Shared {
 }
 
 impl Shared {
-    async fn answer(&self, request: http::Request<Body>, streams: &Arc<AtomicBool>) -> http::Response<Body> {
-        let mut response = requests::answer(self.routes.clone(), &self.metrics, request).await;
+    async fn answer(&self, request: http::Request<Incoming>, answering: Answering) -> http::Response<Body> {
+        let (mut response, _) = requests::answer(&self.routes, &self.metrics, request).await;
         if self.draining.load(Ordering::Acquire) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -89,8 +85,8 @@ impl Shared {
             return response;
         }
         let stop = Box::pin(self.end_streams.clone().cancelled_owned());
-        let streams = Streaming::on(streams.clone());
-        response.map(|stream| Body::new(UntilStop { stream, stop, _streams: streams }))
+        let answering = answering.streaming();
+        response.map(|stream| Body::new(UntilStop { stream, stop, _answering: answering }))
     }
 }
 
@@ -98,23 +94,7 @@ impl Shared {
 struct UntilStop {
     stream: Body,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
-    _streams: Streaming,
-}
-
-/// Says, for as long as it lives, that a connection carries a body of unknown length.
-struct Streaming(Arc<AtomicBool>);
-
-impl Streaming {
-    fn on(connection: Arc<AtomicBool>) -> Self {
-        connection.store(true, Ordering::Release);
-        Self(connection)
-    }
-}
-
-impl Drop for Streaming {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
+    _answering: Answering,
 }
 
 impl http_body::Body for UntilStop {
@@ -138,10 +118,6 @@ impl http_body::Body for UntilStop {
 pub struct Server {
     shared: Arc<Shared>,
     open: Arc<Connections>,
-    /// Idle connections are to be closed.
-    close_idle: CancellationToken,
-    /// Every connection is to be closed.
-    close_all: CancellationToken,
     connections: TaskTracker,
 }
 
@@ -157,14 +133,13 @@ impl Server {
                 end_streams: CancellationToken::new(),
             }),
             open,
-            close_idle: CancellationToken::new(),
-            close_all: CancellationToken::new(),
             connections: TaskTracker::new(),
         }
     }
 
     /// Serves until it is told to stop, and then until what has begun is answered.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
+        let _deadlines = AbortOnDropHandle::new(tokio::spawn(self.open.clone().keep_deadlines()));
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
@@ -203,54 +178,41 @@ impl Server {
     }
 
     fn connect(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
-        let (shared, close_idle, close_all) =
-            (self.shared.clone(), self.close_idle.clone(), self.close_all.clone());
+        let shared = self.shared.clone();
         let open = Arc::new(self.open.open(place));
         self.connections.spawn(async move {
-            let streams = Arc::new(AtomicBool::new(false));
-            let carries_a_stream = streams.clone();
-            let answering = open.clone();
-            let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                let (shared, streams, open) = (shared.clone(), streams.clone(), answering.clone());
-                async move {
-                    open.begin();
-                    let response = shared.answer(request.map(Body::new), &streams).await;
-                    open.end();
-                    Ok::<_, Infallible>(response)
-                }
-            });
             let _ = stream.set_nodelay(true);
-            let mut stream = TimeoutStream::new(stream);
-            stream.set_write_timeout(Some(WRITE_DEADLINE));
+            let stream = TokioIo::new(open.watch(stream));
+            let service = service_fn(|request| {
+                let answering = open.begin();
+                let answer = shared.answer(request, answering);
+                async move { Ok::<_, Infallible>(answer.await) }
+            });
             let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
                 .auto_date_header(clock::has_http_date(SystemTime::now()))
-                .header_read_timeout(HEAD_DEADLINE)
                 .max_buf_size(MAX_HEAD)
                 // Whoever has said everything may still listen.
                 .half_close(true)
-                .serve_connection(TokioIo::new(Box::pin(stream)), service);
-            tokio::pin!(connection);
-            let gracefully = async {
-                tokio::select! {
-                    outcome = connection.as_mut() => outcome,
-                    // A stream was told to end before. One that has not has a client that does not read it.
-                    () = close_idle.cancelled() => if carries_a_stream.load(Ordering::Acquire) {
-                        Ok(())
-                    } else {
-                        connection.as_mut().graceful_shutdown();
-                        connection.await
+                .serve_connection(stream, service);
+            let mut connection = pin!(connection);
+            loop {
+                let order = tokio::select! {
+                    // In this order: a request that has come is begun before the connection is told to close.
+                    biased;
+                    outcome = connection.as_mut() => {
+                        if let Err(error) = outcome {
+                            debug!(%peer, %error, "a connection has ended badly");
+                        }
+                        return;
                     }
+                    order = open.order() => order,
+                };
+                // A stream was told to end before. One that has not has a client that does not read it.
+                if order == Order::Close || open.streams() {
+                    debug!(%peer, "a connection was closed: it was idle or unread for too long, or its place is needed");
+                    return;
                 }
-            };
-            tokio::select! {
-                // In this order: a request that has come is begun before the connection is asked to make room.
-                biased;
-                outcome = gracefully => if let Err(error) = outcome {
-                    debug!(%peer, %error, "a connection has ended badly");
-                },
-                () = close_all.cancelled() => {}
-                () = open.has_to_close() => debug!(%peer, "an idle connection has made room"),
+                connection.as_mut().graceful_shutdown();
             }
         });
     }
@@ -275,10 +237,10 @@ impl Server {
         if tokio::time::timeout(LAST_REQUESTS, self.connections.wait()).await.is_ok() {
             return;
         }
-        self.close_idle.cancel();
+        self.open.tell_all(Order::Finish);
         if tokio::time::timeout(LAST_ANSWERS, self.connections.wait()).await.is_err() {
             warn!(left = self.connections.len(), "closing connections that were still open at the end");
-            self.close_all.cancel();
+            self.open.tell_all(Order::Close);
             self.connections.wait().await;
         }
     }

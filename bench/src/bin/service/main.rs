@@ -93,9 +93,13 @@ impl Plan {
 }
 
 fn main() {
-    let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == "bare-hyper") {
-        return bare::serve(Path::new(&arguments.next().expect("a file")));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => {}
+        ["bare-hyper", answers] => return bare::serve(Path::new(answers)),
+        // A generated fleet to try something by hand on.
+        ["store", path, clusters] => return fill(Path::new(path), clusters.parse().expect("a number")),
+        _ => panic!("arguments: none, or `store <path> <clusters>`"),
     }
     let plan = Plan::from_env();
     let (mut measured, mut folders) = (Vec::new(), Vec::new());

@@ -83,7 +83,7 @@ pub struct Cluster {
     pub components: Arc<[Reference<ComponentOverrides>]>,
     /// Its references to every other kind, sorted by kind and id. A kind that it refers to nowhere is absent.
     pub references: Box<[References]>,
-    pub(crate) patches: Arc<Patches>,
+    pub(crate) patches: Patches,
     /// Whatever else the document has.
     pub rest: Fields,
     /// What the cluster itself adds to the hash of each of its inputs.
@@ -115,7 +115,7 @@ impl Cluster {
                 patches = Some(from.patches.clone());
             } else if let Some(touched) = kept.touched_patches() {
                 let read = parts.patches.as_ref();
-                patches = Some(Arc::new(from.patches.with(touched, read.unwrap_or(&Patches::default()))));
+                patches = Some(from.patches.with(touched, read.unwrap_or(&Patches::default())));
             }
         }
         references.retain(|(_, found)| !found.is_empty());
@@ -130,7 +130,7 @@ impl Cluster {
             labels: parts.labels,
             components,
             references: references.into(),
-            patches: patches.unwrap_or_else(|| Arc::new(parts.patches.unwrap_or_default())),
+            patches: patches.or(parts.patches).unwrap_or_default(),
             rest: Fields::of(parts.rest),
             hash: InputHash::default(),
         };
@@ -232,7 +232,7 @@ impl Cluster {
     pub(crate) fn shares_inputs(&self, other: &Self, kind: &str) -> bool {
         if kind == PLATFORM_COMPONENTS {
             return Arc::ptr_eq(&self.components, &other.components)
-                && Arc::ptr_eq(&self.patches, &other.patches);
+                && self.patches.are_shared(&other.patches);
         }
         let of = |cluster: &Self| {
             cluster

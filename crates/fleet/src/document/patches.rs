@@ -2,17 +2,18 @@
 //! Helm values, one after the other in one text.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::canonical;
 use crate::hash::InputHash;
 use crate::ids::{Id, PATCHES};
 use crate::values;
 
-/// Patches of all components of one cluster, sorted by component.
+/// Patches of all components of one cluster, sorted by component. Versions of a cluster share them.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Patches {
-    text: Box<str>,
-    index: Box<[PatchesOf]>,
+    text: Arc<str>,
+    index: Arc<[PatchesOf]>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,6 +78,11 @@ impl Patches {
             index.push(PatchesOf { component, patches_end, values_end, hashes });
         }
         Self { text: text.into(), index: index.into() }
+    }
+
+    /// Whether another version of the cluster shares them; `false` may only mean that they are equal and not shared.
+    pub(crate) fn are_shared(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.text, &other.text) && Arc::ptr_eq(&self.index, &other.index)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

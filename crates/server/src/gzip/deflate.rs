@@ -6,86 +6,105 @@
 
 /// How far back a repetition may lie.
 const WINDOW: usize = 32 * 1024;
-/// The shortest repetition that is looked for.
-const SHORTEST: usize = 4;
 /// The longest repetition that can be written at once.
 const LONGEST: usize = 258;
-/// How many places the table remembers.
-const PLACES: usize = 1 << 12;
+/// How many places the table remembers, as a power of two. With more it is pushed out of the nearest cache between two answers.
+const PLACE_BITS: u32 = 11;
+const PLACES: usize = 1 << PLACE_BITS;
 
 /// A compressor, to be used again and again.
 pub(super) struct Deflate {
     /// Where four bytes with this hash were last seen, counted from the beginning of all texts: what is before the beginning of this text
     /// belongs to another one.
-    places: Box<[u64]>,
+    places: Box<[u32; PLACES]>,
     /// The bytes of all texts before this one.
-    before: u64,
+    before: u32,
 }
 
 impl Deflate {
     pub(super) fn new() -> Self {
         // No text begins at 0: an empty place is before all of them.
-        Self { places: vec![0; PLACES].into(), before: 1 }
+        Self { places: Box::new([0; PLACES]), before: 1 }
     }
 
     /// Writes a text as one deflate stream.
     pub(super) fn write(&mut self, text: &[u8], out: Vec<u8>) -> Vec<u8> {
-        let mut bits = Bits { out, waiting: 0, count: 0 };
         // The last block, in the fixed code.
-        bits.push(0b011, 3);
+        let mut bits = Bits { out, waiting: 0b011, count: 3 };
+        let before = self.begin(text.len());
         let mut at = 0;
-        while let Some(four) = four(text, at) {
-            let place = &mut self.places[hash(four)];
-            let seen = place.checked_sub(self.before).and_then(|seen| usize::try_from(seen).ok());
-            *place = self.before + at as u64;
-            let length = match seen {
-                Some(seen) if at - seen <= WINDOW && self::four(text, seen) == Some(four) => {
-                    let length = SHORTEST + alike(text, seen + SHORTEST, at + SHORTEST);
-                    bits.repetition(length, at - seen);
-                    length
-                }
-                _ => {
-                    bits.literal(text[at]);
-                    1
-                }
-            };
-            at += length;
+        while let Some(here) = eight(text, at) {
+            let place = &mut self.places[hash(here)];
+            // Of another text it is far beyond this one.
+            let seen = place.wrapping_sub(before) as usize;
+            *place = before.wrapping_add(position(at));
+            if seen < at
+                && at - seen <= WINDOW
+                && let Some(there) = eight(text, seen)
+                && first_four(here) == first_four(there)
+            {
+                let length = match here ^ there {
+                    0 => 8 + alike(text, seen + 8, at + 8),
+                    differs => differs.trailing_zeros() as usize / 8,
+                };
+                bits.repetition(length, at - seen);
+                at += length;
+            } else {
+                bits.literal(here.to_le_bytes()[0]);
+                at += 1;
+            }
         }
         for byte in &text[at..] {
             bits.literal(*byte);
         }
-        self.before += text.len() as u64;
         // The end of the block.
         bits.push(0, 7);
         bits.finish()
     }
+
+    /// Where a text of this length begins. Once in four gigabytes the table is cleared, and the count begins anew.
+    fn begin(&mut self, length: usize) -> u32 {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        if self.before.checked_add(length).is_none() {
+            *self = Self::new();
+        }
+        let before = self.before;
+        self.before = before.saturating_add(length);
+        before
+    }
 }
 
-fn four(text: &[u8], at: usize) -> Option<u32> {
-    text.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_le_bytes)
+/// A place in a text. Beyond four gigabytes it is a wrong one, which costs a look at what is there.
+fn position(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 fn eight(text: &[u8], at: usize) -> Option<u64> {
-    text.get(at..at + 8).and_then(|eight| eight.try_into().ok()).map(u64::from_le_bytes)
+    text.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
 }
 
-fn hash(four: u32) -> usize {
-    (four.wrapping_mul(0x9e37_79b1) >> 20) as usize % PLACES
+fn first_four(eight: u64) -> u64 {
+    eight & u64::from(u32::MAX)
 }
 
-/// How many bytes from one place on are those from a later one on, as far as that can be written.
+/// The hash of the first four of eight bytes.
+fn hash(eight: u64) -> usize {
+    (first_four(eight).wrapping_mul(0x9e37_79b1) >> (32 - PLACE_BITS)) as usize % PLACES
+}
+
+/// How many bytes from one place on are those from a later one on, as far as that can be written after eight others.
 fn alike(text: &[u8], one: usize, other: usize) -> usize {
-    let most = (text.len() - other).min(LONGEST - SHORTEST);
+    let most = (text.len() - other).min(LONGEST - 8);
+    let (one, other) = (&text[one..], &text[other..other + most]);
     let mut length = 0;
-    while length + 8 <= most
-        && let (Some(a), Some(b)) = (eight(text, one + length), eight(text, other + length))
-    {
-        if a != b {
-            return length + (a ^ b).trailing_zeros() as usize / 8;
+    for (a, b) in one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0) {
+        let differs = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differs != 0 {
+            return length + differs.trailing_zeros() as usize / 8;
         }
         length += 8;
     }
-    while length < most && text[one + length] == text[other + length] {
+    while length < most && one[length] == other[length] {
         length += 1;
     }
     length
@@ -118,17 +137,17 @@ impl Bits {
 
     fn repetition(&mut self, length: usize, distance: usize) {
         let (code, count) = LENGTHS[length - 3];
-        self.push(code, count);
         let distance = u32::try_from(distance - 1).unwrap_or_default();
         let (symbol, extra) = match distance {
             0..4 => (distance, 0),
             _ => {
                 let extra = 30 - distance.leading_zeros();
-                (2 * extra + 2 + (distance >> extra & 1), extra)
+                (2 * extra + (distance >> extra), extra)
             }
         };
-        // Five bits, the highest first, and then what the symbol leaves open.
-        self.push(symbol.reverse_bits() >> 27 | (distance & ((1 << extra) - 1)) << 5, 5 + extra);
+        // Five bits, and then what the symbol leaves open: with the length that is 31 bits at most.
+        let distance = DISTANCES[symbol as usize] | (distance & ((1 << extra) - 1)) << 5;
+        self.push(code | distance << count, count + 5 + extra);
     }
 
     fn finish(mut self) -> Vec<u8> {
@@ -148,6 +167,17 @@ const fn fixed(symbol: u32) -> (u32, u32) {
     };
     (code.reverse_bits() >> (32 - count), count)
 }
+
+/// The code of a symbol for a distance, the highest of its five bits first.
+const DISTANCES: [u32; 32] = {
+    let mut distances = [0; 32];
+    let mut symbol: u32 = 0;
+    while symbol < 32 {
+        distances[symbol as usize] = symbol.reverse_bits() >> 27;
+        symbol += 1;
+    }
+    distances
+};
 
 const LITERALS: [(u32, u32); 256] = {
     let mut literals = [(0, 0); 256];
@@ -239,6 +269,16 @@ mod tests {
             }
             assert!(unpacked(&deflate.write(&text, Vec::new())) == text);
         }
+    }
+
+    #[test]
+    fn after_four_gigabytes_the_count_begins_anew() {
+        let text = b"the same again and again, the same again and again".repeat(20);
+        let mut deflate = Deflate::new();
+        let first = deflate.write(&text, Vec::new());
+        deflate.before = u32::MAX - 1_500;
+        assert!(deflate.write(&text, Vec::new()) == first && deflate.before == u32::MAX - 500);
+        assert!(deflate.write(&text, Vec::new()) == first && deflate.before == 1_001);
     }
 
     #[test]

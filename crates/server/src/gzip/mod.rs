@@ -4,8 +4,13 @@ mod deflate;
 
 use std::cell::RefCell;
 
-use http::{HeaderMap, header};
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue, header};
+use http_body::Body as _;
+use http_body_util::BodyExt;
 
+use crate::problem::Refusal;
 use deflate::Deflate;
 
 /// Below this an answer does not get shorter by enough.
@@ -34,6 +39,28 @@ pub fn wanted(headers: &HeaderMap) -> bool {
     }
     // `*` is for what is not named.
     gzip.or(any).unwrap_or(false)
+}
+
+/// Compresses an answer whose length is known: it is in memory as a whole. A stream is sent as it is.
+pub async fn compressed(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    if body.size_hint().exact().is_none_or(|size| size == 0)
+        || parts.headers.contains_key(header::CONTENT_ENCODING)
+    {
+        return Response::from_parts(parts, body);
+    }
+    let Ok(whole) = body.collect().await else {
+        return Refusal::internal("an answer's body broke off").into_response();
+    };
+    let bytes = whole.to_bytes();
+    match compress(&bytes) {
+        Some(packed) => {
+            parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            parts.headers.remove(header::CONTENT_LENGTH);
+            Response::from_parts(parts, Body::from(packed))
+        }
+        None => Response::from_parts(parts, Body::from(bytes)),
+    }
 }
 
 /// The bytes as gzip; none if that is not worth it.

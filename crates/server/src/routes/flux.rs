@@ -1,11 +1,9 @@
 //! What clusters poll. Whatever goes wrong here must not look like an empty list: a 200 is made from [`fleet::Inputs`] and from
 //! [`fleet::ClusterList`] only, and neither can be made from an error.
 
-use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use fleet::{State, list_clusters, render};
 use http::{HeaderValue, Method, Request, header};
-use http_body::Body as _;
 
 use super::answer::json_body;
 use super::call::{Call, Fleet, Segments};
@@ -49,7 +47,7 @@ pub(super) fn routes(table: &mut Table<'_>) {
 
 /// Answers a poll without the router, if the request is one and its path is spelt as clusters spell it: nine requests of ten are. Anything
 /// else is for the router, and gets the same answer there.
-pub(super) fn poll(app: &App, request: &Request<Body>) -> Option<Response> {
+pub(super) fn poll<B>(app: &App, request: &Request<B>) -> Option<(Response, Option<&'static Route>)> {
     let (prefix, _) = INPUTS.path.split_once('{')?;
     let (dns, kind) = request.uri().path().strip_prefix(prefix)?.split_once('/')?;
     let is_plain = |segment: &str| !segment.is_empty() && !segment.contains(['/', '%']);
@@ -58,13 +56,7 @@ pub(super) fn poll(app: &App, request: &Request<Body>) -> Option<Response> {
     }
     let admitted = guard::admit_poll(&INPUTS, app, request.headers(), dns);
     let answered = admitted.and_then(|()| answer_poll(&Fleet::now(app)?.0, dns, kind));
-    let mut response = answered.unwrap_or_else(IntoResponse::into_response);
-    // As the router does it.
-    if let Some(length) = response.body().size_hint().exact() {
-        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
-    }
-    response.extensions_mut().insert(&INPUTS);
-    Some(response)
+    Some((answered.unwrap_or_else(IntoResponse::into_response), Some(&INPUTS)))
 }
 
 async fn inputs(Fleet(state): Fleet, Segments((dns, kind)): Segments<(String, String)>) -> Answered {

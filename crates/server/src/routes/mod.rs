@@ -23,9 +23,10 @@ mod write;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
+use axum::{BoxError, Router};
+use bytes::Bytes;
 use fleet::Policy;
 use http::Request;
 
@@ -41,6 +42,7 @@ use crate::heavy::Heavy;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 use crate::replica::Replica;
+use crate::requests::RequestId;
 use crate::writer::Writer;
 
 /// What the routes work with.
@@ -106,15 +108,29 @@ impl From<Router> for Routes {
     }
 }
 
+/// The body of a request as it comes in.
+pub trait IncomingBody: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static {}
+
+impl<B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static> IncomingBody for B {}
+
 impl Routes {
-    /// Answers a request.
-    pub async fn answer(self, request: Request<Body>) -> Response {
-        match self.polls.and_then(|app| flux::poll(&app, &request)) {
-            Some(response) => response,
-            None => match self.router.oneshot(request).await {
-                Ok(response) => response,
-                Err(never) => match never {},
-            },
+    /// Answers a request, and says which route it was, if it was one.
+    pub async fn answer(
+        &self,
+        request: Request<impl IncomingBody>,
+        id: &RequestId,
+    ) -> (Response, Option<&'static Route>) {
+        if let Some(answer) = self.polls.as_ref().and_then(|app| flux::poll(app, &request)) {
+            return answer;
+        }
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(id.clone());
+        match self.router.clone().oneshot(request).await {
+            Ok(response) => {
+                let route = response.extensions().get().copied();
+                (response, route)
+            }
+            Err(never) => match never {},
         }
     }
 }

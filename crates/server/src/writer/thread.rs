@@ -25,7 +25,7 @@ use crate::replica::{self, Replica, Turn};
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// How far it stands back behind the threads that answer polls: the largest change takes seconds to be decided.
-const NICENESS: i32 = 5;
+const NICENESS: i32 = 10;
 
 /// The writer ends for good.
 struct Ended(String);

@@ -146,7 +146,7 @@ impl Api {
         let app = Arc::new(App {
             mode,
             replica,
-            heavy: Heavy::start(store.history, &metrics).expect("threads"),
+            heavy: Heavy::start(store.history, 4, &metrics).expect("threads"),
             writer,
             identity: config.identity,
             policy: config.policy,
@@ -158,12 +158,12 @@ impl Api {
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let is_head = request.method() == Method::HEAD;
-        let response = requests::answer(self.router.clone(), &self.app.metrics, request).await;
+        let (response, route) = requests::answer(&self.router, &self.app.metrics, request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes().to_vec();
         let answer = Answer { status: parts.status, headers: parts.headers, bytes };
         if !is_head {
-            answer.assert_described(parts.extensions.get::<&'static Route>().copied());
+            answer.assert_described(route);
         }
         answer
     }

@@ -65,7 +65,10 @@ async fn a_poll_is_answered_alike_with_and_without_the_router() {
                             for value in authorization {
                                 request = request.header("authorization", *value);
                             }
-                            api.send(request.body(Body::empty()).expect("a request")).await
+                            let mut answer = api.send(request.body(Body::empty()).expect("a request")).await;
+                            // The router says the length itself; of a poll the connection says it (`sockets` in the process tests).
+                            answer.headers.remove("content-length");
+                            answer
                         };
                         let (straight, routed) = (ask(dns).await, ask(&dns.replace('.', "%2E")).await);
                         assert_eq!(

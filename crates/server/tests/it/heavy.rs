@@ -46,7 +46,7 @@ async fn eventually(what: &str, is_so: impl Fn() -> bool) {
 
 fn heavy() -> (Arc<Heavy>, Metrics) {
     let metrics = Metrics::new();
-    let heavy = Heavy::start(Memory::new().open().history, &metrics).expect("threads");
+    let heavy = Heavy::start(Memory::new().open().history, 4, &metrics).expect("threads");
     (Arc::new(heavy), metrics)
 }
 

@@ -124,12 +124,13 @@ async fn a_request_without_a_usable_id_gets_one() {
 #[tokio::test]
 async fn a_panic_in_a_handler_is_a_500_without_its_message_and_the_next_request_is_answered() {
     let metrics = server::metrics::Metrics::new();
-    let router = axum::Router::new()
+    let routes = axum::Router::new()
         .route("/boom", axum::routing::get(async || if true { panic!("a secret detail") } else { "never" }))
         .route("/fine", axum::routing::get(async || "fine"));
+    let routes = server::routes::Routes::from(routes);
     let answer = async |path: &str| {
         let request = Request::builder().uri(path).body(Body::empty()).expect("a request");
-        let response = server::requests::answer(router.clone(), &metrics, request).await;
+        let (response, _) = server::requests::answer(&routes, &metrics, request).await;
         let status = response.status().as_u16();
         let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
         (status, String::from_utf8_lossy(&bytes).into_owned())

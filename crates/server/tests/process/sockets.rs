@@ -46,6 +46,7 @@ fn three_thousand_polls_of_operators_that_never_close_leave_no_connection_behind
         let mut connection = Connection::open(service.address).expect("a connection");
         let answer = connection.exchange(&asked).expect("an answer").expect(200);
         assert_eq!(answer.header("connection"), Some("close"));
+        assert_eq!(answer.header("content-length"), Some(&*answer.body.len().to_string()));
         left_open.push(connection);
         if n % 250 == 0 {
             let open = sockets(&service);
