@@ -1,173 +1,75 @@
 //! Whether anybody can starve a poll: the real binary on a generated fleet, polled at a steady rate, by turns alone and beside 64 clients
 //! that ask for fleet-wide plans, 32 that ask for a history of large documents, and two that send the largest writes. `make bench-starvation`
 //! runs it, and it fails if a poll is refused, if the slowest hundredth of them takes more than three times as long, if anybody is told
-//! something else than what is right or a 503 with `Retry-After`, or if memory grows too far.
+//! something else than what is right or a 503 with `Retry-After`, if the others were not at work, or if memory grows too far.
 //!
-//! The other clients would be on other machines, and take no CPU from polls. Here they are a process of their own that runs only when
-//! nobody else does (`chrt --idle`).
+//! All these clients would be on other machines, and would neither take CPU from the service nor wait for one beside it. So pollers are a
+//! process that runs before all others (`chrt --fifo`, for root), and the others one that runs after all others (`chrt --idle`).
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ledger::{Access, Sqlite};
+use bench::{ADMIN, Answer, Client, Process};
 use serde_json::{Value, json};
 
-const READER: &str = "bench-reader";
-const ADMIN: &str = "bench-admin";
-/// Pollers, and how long each waits between two polls: two thousand clusters that poll three kinds every thirty seconds.
+/// Pollers, and how often each polls: two thousand clusters that poll three kinds every thirty seconds.
 const POLLERS: usize = 4;
-const PAUSE: Duration = Duration::from_millis(20);
+const EVERY: Duration = Duration::from_millis(20);
+/// How long a round takes.
+const ROUND: Duration = Duration::from_secs(4);
 const PLANNERS: usize = 64;
 const HISTORIANS: usize = 32;
 const WRITERS: usize = 2;
 /// How long a client that was told to come again waits. It is impatient: it was told five seconds.
 const AGAIN: Duration = Duration::from_millis(250);
 /// What the tasks of others may add to the memory of the service, in MiB.
-const MEMORY: usize = 1_024;
+const MEMORY: f64 = 1_024.0;
 /// How many times as long the slowest hundredth of polls may take beside the others.
 const RATIO: f64 = 3.0;
 
-fn store(path: &Path, clusters: usize) {
-    let opened = Sqlite::open(path, Access::Write).expect("a store");
-    let mut append = opened.append.expect("it is opened for writing");
-    let mut at = fleet::Position::default();
-    bench::fleet_by_commits(clusters, |commit| {
-        let next = commit.header.at;
-        append.append(at, &[commit]).expect("appended");
-        at = next;
-    });
-}
-
-/// Where the service listens.
-struct Remote {
-    address: String,
-}
-
-struct Service {
-    child: Child,
-    remote: Remote,
-}
-
-impl Service {
-    fn start(binary: &Path, database: &Path) -> Self {
-        let mut child = Command::new(binary)
-            .envs([("API_MODE", "crud"), ("AUTH_TOKEN", READER), ("CRUD_AUTH_TOKEN", ADMIN)])
-            .envs([("LISTEN_ADDR", "127.0.0.1:0"), ("LOG_FORMAT", "json"), ("RUST_LOG", "server::run=info")])
-            .env("DATABASE_URL", format!("sqlite://{}", database.display()))
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the service starts");
-        let mut log = BufReader::new(child.stderr.take().expect("a log"));
-        let mut line = String::new();
-        log.read_line(&mut line).expect("a line");
-        let address = line.split("\"address\":\"").nth(1).and_then(|rest| rest.split('"').next());
-        let service = Self { child, remote: Remote { address: address.expect("an address").to_owned() } };
-        thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        while service.remote.ask("GET", "/ready", READER, None).status != 200 {
-            thread::sleep(Duration::from_millis(10));
-        }
-        service
-    }
-
-    /// So many MiB of its memory, now or at most.
-    fn memory(&self, line: &str) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let value = status.lines().find_map(|found| found.strip_prefix(line)).unwrap_or_default();
-        value.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or(0) / 1024
-    }
-}
-
-impl Remote {
-    /// One request on a connection of its own.
-    fn ask(&self, method: &str, path: &str, token: &str, body: Option<&str>) -> Answer {
-        let body = body.unwrap_or_default();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let mut stream = TcpStream::connect(&self.address).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_mins(2))).expect("a socket");
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut text = Vec::new();
-        stream.read_to_end(&mut text).expect("an answer");
-        let end = text.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
-        let head = String::from_utf8_lossy(&text[..end]).to_ascii_lowercase();
-        Answer {
-            status: head.get(9..12).and_then(|status| status.parse().ok()).expect("a status"),
-            retry_after: head.contains("\r\nretry-after: "),
-            body: text.split_off(end + 4),
-        }
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-struct Answer {
-    status: u16,
-    retry_after: bool,
-    body: Vec<u8>,
-}
-
-/// How long each of many took.
-struct Times(Vec<Duration>);
-
-impl Times {
-    fn of(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        Self(times)
-    }
-
-    fn at(&self, thousandths: usize) -> Duration {
-        self.0.get(self.0.len() * thousandths / 1_000).or(self.0.last()).copied().unwrap_or_default()
-    }
-}
-
-/// Polls at a steady rate for some time. Every answer must be a 200 that names the cluster.
-fn polls(service: &Remote, clusters: usize, lasting: Duration) -> Times {
-    let times = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for poller in 0..POLLERS {
-            let times = &times;
-            scope.spawn(move || {
-                let end = Instant::now() + lasting;
-                let mut mine = Vec::new();
-                for n in (poller..).step_by(POLLERS) {
-                    if Instant::now() > end {
-                        break;
+/// Polls for a round for each line on stdin, and says how long the polls took: in microseconds, sorted.
+fn pollers(address: &str, clusters: usize) {
+    for _line in std::io::stdin().lines() {
+        let times = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for poller in 0..POLLERS {
+                let times = &times;
+                scope.spawn(move || {
+                    let start = Instant::now();
+                    let mut mine = Vec::new();
+                    let mut due = start;
+                    while due < start + ROUND {
+                        thread::sleep(due.saturating_duration_since(Instant::now()));
+                        let dns = bench::cluster_dns(((mine.len() * POLLERS + poller) * 7_919) % clusters);
+                        let path = format!("/api/v2/flux/clusters/{dns}/platform-components");
+                        let answer = Client::open(address).poll(&path, true, false);
+                        // From when it was due: a poll that is held up holds up those after it.
+                        mine.push(due.elapsed());
+                        assert_eq!(answer.status, 200, "no poll is refused");
+                        let body: Value = serde_json::from_slice(&answer.body).expect("JSON");
+                        let inputs = body["inputs"].as_array().expect("inputs");
+                        assert!(
+                            inputs.len() == bench::COMPONENTS && inputs[0]["cluster"]["dns"] == dns.as_str(),
+                            "{path}"
+                        );
+                        due += EVERY;
                     }
-                    let dns = bench::cluster_dns((n * 7_919) % clusters);
-                    let path = format!("/api/v2/flux/clusters/{dns}/platform-components");
-                    let begun = Instant::now();
-                    let answer = service.ask("GET", &path, READER, None);
-                    mine.push(begun.elapsed());
-                    assert_eq!(answer.status, 200, "no poll is refused");
-                    let body: Value = serde_json::from_slice(&answer.body).expect("JSON");
-                    let inputs = body["inputs"].as_array().expect("inputs");
-                    assert!(
-                        inputs.len() == bench::COMPONENTS && inputs[0]["cluster"]["dns"] == dns.as_str(),
-                        "{path}"
-                    );
-                    thread::sleep(PAUSE);
-                }
-                times.lock().expect("not poisoned").extend(mine);
-            });
-        }
-    });
-    Times::of(times.into_inner().expect("not poisoned"))
+                    times.lock().expect("not poisoned").extend(mine);
+                });
+            }
+        });
+        let mut times = times.into_inner().expect("not poisoned");
+        times.sort_unstable();
+        println!("{}", json!(times.iter().map(Duration::as_micros).collect::<Vec<_>>()));
+    }
 }
 
-/// What became of the requests of others.
+/// What became of the requests of some clients.
 #[derive(Default)]
 struct Tally {
     right: AtomicUsize,
@@ -176,30 +78,19 @@ struct Tally {
 
 impl Tally {
     fn note(&self, answer: &Answer, is_right: impl FnOnce(&Answer) -> bool) {
+        let text = || String::from_utf8_lossy(&answer.body[..answer.body.len().min(500)]).into_owned();
         if answer.status == 503 {
-            assert!(
-                answer.retry_after,
-                "a 503 says when to come again: {}",
-                String::from_utf8_lossy(&answer.body)
-            );
+            assert!(answer.retry_after, "a 503 says when to come again: {}", text());
             self.refused.fetch_add(1, Ordering::Relaxed);
             thread::sleep(AGAIN);
         } else {
-            assert!(
-                is_right(answer),
-                "{}: {}",
-                answer.status,
-                String::from_utf8_lossy(&answer.body[..answer.body.len().min(500)])
-            );
+            assert!(is_right(answer), "{}: {}", answer.status, text());
             self.right.fetch_add(1, Ordering::Relaxed);
         }
     }
-}
 
-impl std::fmt::Display for Tally {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (right, refused) = (self.right.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed));
-        write!(f, "{right} answered, {refused} told to come again")
+    fn numbers(&self) -> [usize; 2] {
+        [self.right.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed)]
     }
 }
 
@@ -209,24 +100,19 @@ fn label_on_all(value: &str) -> String {
     json!({"operations": [patch]}).to_string()
 }
 
-/// The other clients. They work from a line on stdin to the next, and say when they have stopped.
+/// The other clients. They work from a line on stdin to the next, and say what became of their requests when they have stopped.
 fn others(address: &str, clusters: usize) {
-    // Whoever is told something wrong ends it for all.
-    std::panic::set_hook(Box::new(|wrong| {
-        eprintln!("{wrong}");
-        std::process::exit(1);
-    }));
-    let service = Remote { address: address.to_owned() };
     let (plans, histories, writes) = (Tally::default(), Tally::default(), Tally::default());
-    let go = Gate::default();
+    let ask =
+        |method: &str, path: &str, body: &str| Client::open(address).send(method, path, ADMIN, "", body);
+    let gate = Gate::default();
     thread::scope(|scope| {
-        let (service, go, plans, histories, writes) = (&service, &go, &plans, &histories, &writes);
+        let (ask, gate, plans, histories, writes) = (&ask, &gate, &plans, &histories, &writes);
         for client in 0..PLANNERS {
             scope.spawn(move || {
-                while let Some(_pass) = go.pass() {
+                while let Some(_pass) = gate.pass() {
                     let body = label_on_all(&format!("plan-{client}"));
-                    let answer = service.ask("POST", "/batch?dry_run=true", ADMIN, Some(&body));
-                    plans.note(&answer, |answer| {
+                    plans.note(&ask("POST", "/batch?dry_run=true", &body), |answer| {
                         let plan: Value = serde_json::from_slice(&answer.body).expect("JSON");
                         answer.status == 200 && plan["changed"] == clusters
                     });
@@ -235,10 +121,9 @@ fn others(address: &str, clusters: usize) {
         }
         for _ in 0..HISTORIANS {
             scope.spawn(move || {
-                while let Some(_pass) = go.pass() {
+                while let Some(_pass) = gate.pass() {
                     let path = format!("/clusters/{}/history?limit=1000", bench::cluster_id(0));
-                    let answer = service.ask("GET", &path, ADMIN, None);
-                    histories.note(&answer, |answer| {
+                    histories.note(&ask("GET", &path, ""), |answer| {
                         answer.status == 200 && answer.body.ends_with(b"]") && answer.body.len() < 4 << 20
                     });
                 }
@@ -247,22 +132,22 @@ fn others(address: &str, clusters: usize) {
         for client in 0..WRITERS {
             scope.spawn(move || {
                 for turn in 0.. {
-                    let Some(_pass) = go.pass() else { return };
+                    let Some(_pass) = gate.pass() else { return };
                     let body = label_on_all(&format!("write-{client}-{turn}"));
-                    let answer = service.ask("POST", "/batch", ADMIN, Some(&body));
-                    writes.note(&answer, |answer| answer.status == 200);
+                    writes.note(&ask("POST", "/batch", &body), |answer| answer.status == 200);
                 }
             });
         }
         for (n, _line) in std::io::stdin().lines().enumerate() {
             if n % 2 == 0 {
-                go.change(|state| state.open = true);
+                gate.change(|state| state.open = true);
             } else {
-                go.close();
-                println!("plans: {plans}; histories: {histories}; writes of {clusters} clusters: {writes}");
+                gate.close();
+                let told = [("plans", plans), ("histories", histories), ("writes", writes)];
+                println!("{}", json!(told.map(|(name, tally)| (name, tally.numbers()))));
             }
         }
-        go.change(|state| state.over = true);
+        gate.change(|state| state.over = true);
     });
 }
 
@@ -315,19 +200,19 @@ impl Drop for Pass<'_> {
     }
 }
 
-/// The process of the other clients.
-struct Others {
+/// A process of clients: this program, in another role.
+struct Clients {
     child: Child,
     told: BufReader<ChildStdout>,
 }
 
-impl Others {
-    fn of(address: &str, clusters: usize) -> Self {
+impl Clients {
+    fn start(priority: &[&str], role: &str, address: &str, clusters: usize) -> Self {
         let this = std::env::current_exe().expect("this program");
         let mut child = Command::new("chrt")
-            .args(["--idle", "0"])
+            .args(priority)
             .arg(this)
-            .args([address, &clusters.to_string()])
+            .args([role, address, &clusters.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -340,33 +225,42 @@ impl Others {
         self.child.stdin.as_mut().expect("a pipe").write_all(b"\n").expect("they listen");
     }
 
-    fn begin(&mut self) {
-        self.tell();
-        thread::sleep(Duration::from_secs(1));
-    }
-
-    /// Waits until they have stopped; what they say of all rounds up to now.
-    fn end(&mut self) -> String {
-        self.tell();
+    fn hear<T: serde::de::DeserializeOwned>(&mut self) -> T {
         let mut line = String::new();
         self.told.read_line(&mut line).expect("a line");
-        assert!(!line.is_empty(), "one of the other clients was told something wrong: see above");
-        line.trim_end().to_owned()
+        assert!(!line.is_empty(), "a client was told something wrong: see above");
+        serde_json::from_str(&line).expect("JSON")
+    }
+
+    /// How long the polls of a round took, in microseconds, sorted.
+    fn round(&mut self) -> Vec<u64> {
+        self.tell();
+        self.hear()
     }
 }
 
-impl Drop for Others {
+impl Drop for Clients {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The median over the rounds.
-fn median(rounds: &[Times], thousandths: usize) -> Duration {
-    let mut times: Vec<Duration> = rounds.iter().map(|times| times.at(thousandths)).collect();
-    times.sort_unstable();
-    times[times.len() / 2]
+/// Whether this process may run clients before all others.
+fn may_go_first() -> bool {
+    Command::new("chrt")
+        .args(["--fifo", "1", "true"])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|it| it.success())
+}
+
+/// The median over the rounds of what so many thousandths of the polls took at most, in milliseconds.
+fn median(rounds: &[Vec<u64>], thousandths: usize) -> f64 {
+    let of_round = |times: &Vec<u64>| times[(times.len() * thousandths / 1_000).min(times.len() - 1)];
+    let mut all: Vec<u64> = rounds.iter().map(of_round).collect();
+    all.sort_unstable();
+    Duration::from_micros(all[all.len() / 2]).as_secs_f64() * 1_000.0
 }
 
 fn number(variable: &str, otherwise: usize) -> usize {
@@ -374,18 +268,21 @@ fn number(variable: &str, otherwise: usize) -> usize {
 }
 
 fn main() {
-    if let [address, clusters] = &std::env::args().skip(1).collect::<Vec<_>>()[..] {
-        return others(address, clusters.parse().expect("a number"));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [role, address, clusters] = &arguments[..] {
+        // A client that is told something wrong ends all.
+        std::panic::set_hook(Box::new(|wrong| {
+            eprintln!("{wrong}");
+            std::process::exit(1);
+        }));
+        let clusters = clusters.parse().expect("a number");
+        return if role == "pollers" { pollers(address, clusters) } else { others(address, clusters) };
     }
-    let clusters = number("BENCH_CLUSTERS", 10_000);
-    let rounds = number("BENCH_ROUNDS", 7);
-    let lasting = Duration::from_secs(4);
-    let binary =
-        std::env::var("BENCH_BINARY").unwrap_or_else(|_| "target/release/flux-resourceset".to_owned());
+    let (clusters, rounds) = (number("BENCH_CLUSTERS", 10_000), number("BENCH_ROUNDS", 7));
     let folder = tempfile::tempdir().expect("a folder");
     let database = folder.path().join("store.db");
-    store(&database, clusters);
-    let service = Service::start(Path::new(&binary), &database);
+    bench::store(&database, clusters);
+    let (service, _) = Process::service(&bench::binary(), &database, None);
     // A history of large documents: 300 KB each, before and after.
     let component = bench::component_id(0);
     for n in 0..40 {
@@ -395,29 +292,39 @@ fn main() {
             .into();
         let body = json!({"patches": {&*component: values}}).to_string();
         let path = format!("/clusters/{}", bench::cluster_id(0));
-        let answer = service.remote.ask("PATCH", &path, ADMIN, Some(&body));
+        let answer = Client::open(&service.address).send("PATCH", &path, ADMIN, "", &body);
         assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
     }
-    let mut others = Others::of(&service.remote.address, clusters);
-    polls(&service.remote, clusters, Duration::from_secs(2));
-    let before = service.memory("VmRSS:");
-    let (mut alone, mut beside, mut said) = (Vec::new(), Vec::new(), String::new());
+    let first: &[&str] = if may_go_first() { &["--fifo", "1"] } else { &["--other", "0"] };
+    let mut pollers = Clients::start(first, "pollers", &service.address, clusters);
+    let mut others = Clients::start(&["--idle", "0"], "others", &service.address, clusters);
+    pollers.round();
+    let before = service.mib("VmRSS:");
+    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    let mut told: BTreeMap<String, [usize; 2]> = BTreeMap::new();
     for _ in 0..rounds {
-        alone.push(polls(&service.remote, clusters, lasting));
-        others.begin();
-        beside.push(polls(&service.remote, clusters, lasting));
-        said = others.end();
+        alone.push(pollers.round());
+        others.tell();
+        thread::sleep(Duration::from_secs(1));
+        beside.push(pollers.round());
+        others.tell();
+        told = others.hear::<Vec<(String, [usize; 2])>>().into_iter().collect();
     }
-    println!("{clusters} clusters, {rounds} rounds of {lasting:?}, medians of the rounds");
+    println!("{clusters} clusters, medians of {rounds} rounds of {ROUND:?}, pollers by `chrt {}`", first[0]);
     for (name, rounds) in [("alone", &alone), ("beside the others", &beside)] {
-        let [p50, p99, p999] = [500, 990, 999].map(|thousandths| median(rounds, thousandths));
-        println!("  polls {name}: p50 {p50:.2?}, p99 {p99:.2?}, p99.9 {p999:.2?}");
+        let [p50, p99, slowest] = [500, 990, 1_000].map(|thousandths| median(rounds, thousandths));
+        println!("  polls {name}: p50 {p50:.2} ms, p99 {p99:.2} ms, slowest {slowest:.2} ms");
     }
-    println!("  the others: {PLANNERS} planners, {HISTORIANS} historians, {WRITERS} writers; {said}");
-    let (now, peak) = (service.memory("VmRSS:"), service.memory("VmHWM:"));
-    println!("  memory: {before} MiB before, {peak} at the most, {now} after");
-    let ratio = median(&beside, 990).as_secs_f64() / median(&alone, 990).as_secs_f64();
+    println!("  the others: {PLANNERS} planners, {HISTORIANS} historians, {WRITERS} writers of all clusters");
+    for (name, [right, refused]) in &told {
+        println!("  {name}: {right} answered, {refused} told to come again");
+    }
+    let peak = service.mib("VmHWM:");
+    println!("  memory: {before:.0} MiB before, {peak:.0} at the most, {:.0} after", service.mib("VmRSS:"));
+    let ratio = median(&beside, 990) / median(&alone, 990);
     println!("  p99 is {ratio:.1} times that of polls alone");
     assert!(peak <= before + MEMORY, "memory grew by more than {MEMORY} MiB");
+    assert!(told.values().all(|[right, _]| *right >= rounds), "the others were hardly at work");
+    assert!(told["plans"][1] > 0, "more plans were asked for than can wait");
     assert!(ratio <= RATIO, "a poll beside the others takes more than {RATIO} times as long");
 }

@@ -1,20 +1,26 @@
 //! Fleets of any size, the same every time: made through `apply`, so they are fleets that could exist.
 
+#![expect(clippy::missing_panics_doc, reason = "a benchmark that cannot go on panics")]
+
+mod client;
 mod counting;
+mod process;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fleet::{Commit, CommitId, Kind, Operation, Origin, Policy, State, Timestamp, Transaction, apply};
+use ledger::{Access, Sqlite};
 use serde_json::{Map, Value, json};
 
+pub use client::{Answer, Client};
 pub use counting::Counting;
+pub use process::{ADMIN, Process, READER, Start};
 
 /// What each cluster of a generated fleet has.
 pub const COMPONENTS: usize = 20;
-/// What each cluster of a generated fleet has.
 pub const NAMESPACES: usize = 20;
-/// What each cluster of a generated fleet has.
 pub const ROLEBINDINGS: usize = 10;
 /// How many there are of each kind to choose from: five times what a cluster has.
 const CHOICE: usize = 5;
@@ -44,6 +50,29 @@ fn create(kind: &str, body: Value) -> Operation {
 #[must_use]
 pub fn fleet(clusters: usize) -> State {
     fleet_by_commits(clusters, |_| {})
+}
+
+/// A store that holds such a fleet.
+pub fn store(path: &Path, clusters: usize) {
+    let opened = Sqlite::open(path, Access::Write).expect("a store");
+    let mut append = opened.append.expect("it is opened for writing");
+    let mut at = fleet::Position::default();
+    fleet_by_commits(clusters, |commit| {
+        let next = commit.header.at;
+        append.append(at, &[commit]).expect("appended");
+        at = next;
+    });
+}
+
+/// The service that is measured: the one of `BENCH_BINARY`, or the one that was built with this program.
+#[must_use]
+pub fn binary() -> PathBuf {
+    let beside = || {
+        let this = std::env::current_exe().expect("this program");
+        let folder = this.ancestors().find(|folder| folder.join("flux-resourceset").is_file());
+        folder.expect("the service is built beside this program").join("flux-resourceset")
+    };
+    std::env::var_os("BENCH_BINARY").map_or_else(beside, PathBuf::from)
 }
 
 /// The same fleet, with every commit that leads to it.

@@ -27,8 +27,7 @@ pub(crate) fn hash_of(text: &str) -> u64 {
 trait Shared {
     fn of(text: &str) -> Self;
     fn text(&self) -> &str;
-    /// Whether both are the same allocation.
-    fn is(&self, other: &Self) -> bool;
+    fn ptr_eq(&self, other: &Self) -> bool;
 }
 
 impl Shared for Arc<Text> {
@@ -40,8 +39,8 @@ impl Shared for Arc<Text> {
         &self.text
     }
 
-    fn is(&self, other: &Self) -> bool {
-        Self::ptr_eq(self, other)
+    fn ptr_eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self, other)
     }
 }
 
@@ -54,8 +53,8 @@ impl Shared for Arc<str> {
         self
     }
 
-    fn is(&self, other: &Self) -> bool {
-        Self::ptr_eq(self, other)
+    fn ptr_eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self, other)
     }
 }
 
@@ -93,7 +92,7 @@ macro_rules! name {
         // Names are shared between documents, so the same name is mostly the same allocation.
         impl PartialEq for $name {
             fn eq(&self, other: &Self) -> bool {
-                self.0.is(&other.0) || self.as_str() == other.as_str()
+                Shared::ptr_eq(&self.0, &other.0) || self.as_str() == other.as_str()
             }
         }
 
@@ -111,7 +110,7 @@ macro_rules! name {
 
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-                if self.0.is(&other.0) {
+                if Shared::ptr_eq(&self.0, &other.0) {
                     std::cmp::Ordering::Equal
                 } else {
                     self.as_str().cmp(other.as_str())
@@ -160,7 +159,6 @@ impl Id {
 }
 
 impl Dns {
-    /// Its hash.
     pub(crate) fn hash_code(&self) -> u64 {
         hash_of(&self.0)
     }

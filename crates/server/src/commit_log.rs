@@ -7,8 +7,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::clock;
-use crate::heavy;
+use crate::give_way::{LARGE, handing_over};
 use crate::replica::Replica;
+
+/// More changes than this take longer to free than a poll takes to answer.
+const FEW: usize = 500;
 
 /// Logs commits until it is told to stop. If there are more than it can follow, it begins again with the next one.
 pub async fn follow(replica: Arc<Replica>, stop: CancellationToken) {
@@ -31,8 +34,8 @@ pub async fn follow(replica: Arc<Replica>, stop: CancellationToken) {
                     changes = changes.len(),
                     "a commit is visible"
                 );
-                // Nobody else may have it any more, and the largest have ten thousand documents to be freed.
-                heavy::with_bytes(commit.body_bytes(), || drop(commit));
+                // This may be the last reference, and freeing ten thousand documents takes longer than a poll.
+                handing_over(changes.len() > FEW || commit.body_bytes() > LARGE, || drop(commit));
             }
             debug!("more commits than the log could follow");
         }

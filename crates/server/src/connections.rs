@@ -19,10 +19,10 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 /// How long a client may take to send a request's head, and how long it may keep an idle connection.
 const IDLE_DEADLINE: Duration = Duration::from_secs(15);
 /// How long a client may not take a byte of its answer.
-const WRITE_DEADLINE: Duration = Duration::from_secs(30);
+const UNREAD_DEADLINE: Duration = Duration::from_secs(30);
 /// How often the deadlines are looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// Of so many places one is made free at once, so that not every connection looks through all of them.
+/// One in so many places is freed at a time, so that a burst does not scan all connections for each newcomer.
 const SHARE: usize = 128;
 
 pub struct Connections {
@@ -94,7 +94,7 @@ impl Connections {
             if let Some(since) = activity.idle().filter(|since| is_late(*since, IDLE_DEADLINE)) {
                 activity.close_if_idle(since);
             }
-            if activity.unread().is_some_and(|since| is_late(since, WRITE_DEADLINE)) {
+            if activity.unread().is_some_and(|since| is_late(since, UNREAD_DEADLINE)) {
                 activity.tell(Order::Close);
             }
         }
@@ -113,7 +113,7 @@ impl Connections {
 
     /// Milliseconds since the start, beginning where no other meaning is.
     fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(FIRST)
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(FIRST_MOMENT)
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -130,15 +130,18 @@ pub enum Order {
     Close = 2,
 }
 
-const NONE: u64 = 0;
+/// In the place of a moment: it is not so.
+const NOT: u64 = 0;
+/// In the place of a moment: it was told to close.
 const CLOSING: u64 = 1;
-const FIRST: u64 = 2;
+const FIRST_MOMENT: u64 = 2;
+const NO_ORDER: u64 = 0;
 
 /// What a connection does.
 struct Activity {
-    /// Since when no request is being answered; [`NONE`] if one is, [`CLOSING`] if it was told to close while that was so.
+    /// Since when no request is being answered: [`NOT`] while one is, [`CLOSING`] once it was told to close.
     idle_since: AtomicU64,
-    /// Since when the client has taken nothing of what waits to be sent; [`NONE`] if nothing waits.
+    /// Since when the client has taken nothing of what waits to be sent: [`NOT`] if nothing waits.
     unread_since: AtomicU64,
     /// Whether the answer is a body of unknown length.
     streams: AtomicBool,
@@ -151,9 +154,9 @@ impl Activity {
     fn idle_since(moment: u64) -> Self {
         Self {
             idle_since: AtomicU64::new(moment),
-            unread_since: AtomicU64::new(NONE),
+            unread_since: AtomicU64::new(NOT),
             streams: AtomicBool::new(false),
-            order: AtomicU64::new(NONE),
+            order: AtomicU64::new(NO_ORDER),
             told: Notify::new(),
         }
     }
@@ -161,11 +164,11 @@ impl Activity {
     /// Since when it is idle, if it is and was not told to close yet.
     fn idle(&self) -> Option<u64> {
         let since = self.idle_since.load(Ordering::Acquire);
-        (![NONE, CLOSING].contains(&since) && self.unread().is_none()).then_some(since)
+        (![NOT, CLOSING].contains(&since) && self.unread().is_none()).then_some(since)
     }
 
     fn unread(&self) -> Option<u64> {
-        Some(self.unread_since.load(Ordering::Acquire)).filter(|since| *since != NONE)
+        Some(self.unread_since.load(Ordering::Acquire)).filter(|since| *since != NOT)
     }
 
     /// Tells it to close, unless it has begun to answer a request since then.
@@ -196,7 +199,7 @@ impl OpenConnection {
     /// A request has come: it is answered, also if the connection was about to be closed. It is not idle until what this returns is
     /// dropped, and what waits to be sent then is sent.
     pub fn begin(self: &Arc<Self>) -> Answering {
-        self.activity.idle_since.store(NONE, Ordering::Release);
+        self.activity.idle_since.store(NOT, Ordering::Release);
         Answering(self.clone())
     }
 
@@ -213,7 +216,7 @@ impl OpenConnection {
                 return Order::Close;
             }
             match self.activity.order.load(Ordering::Acquire) {
-                NONE => {}
+                NO_ORDER => {}
                 order if order == Order::Finish as u64 => return Order::Finish,
                 _ => return Order::Close,
             }
@@ -266,11 +269,14 @@ impl<S> Watched<S> {
             self.is_unread = written.is_pending();
             let OpenConnection { connections, activity, .. } = &*self.connection;
             let now = connections.now();
-            activity.unread_since.store(if self.is_unread { now } else { NONE }, Ordering::Release);
-            // It has not been idle while something waited.
-            if let Some(since) = activity.idle() {
-                let _ = activity.idle_since.compare_exchange(since, now, Ordering::AcqRel, Ordering::Acquire);
+            // Whoever has just seen it idle sees that it is not, and it has not been idle while something waited.
+            let since = activity.idle_since.load(Ordering::Acquire);
+            if ![NOT, CLOSING].contains(&since) {
+                let moved = now.max(since + 1);
+                let _ =
+                    activity.idle_since.compare_exchange(since, moved, Ordering::AcqRel, Ordering::Acquire);
             }
+            activity.unread_since.store(if self.is_unread { now } else { NOT }, Ordering::Release);
         }
         written
     }
@@ -375,7 +381,10 @@ mod tests {
         let mut near = unread.watch(near);
         let mut context = Context::from_waker(std::task::Waker::noop());
         let mut send = |near: &mut Watched<_>| Pin::new(near).poll_write(&mut context, &[0; 8]).is_ready();
-        assert_eq!([send(&mut near), send(&mut near)], [true, false]);
+        assert!(send(&mut near));
+        let idle = unread.activity.idle().expect("nothing waits");
+        assert!(!send(&mut near));
+        assert!(!unread.activity.close_if_idle(idle), "it was idle a moment ago, and is not");
         let after = |deadline: Duration| {
             connections.close_late(connections.now() + u64::try_from(deadline.as_millis()).expect("small"));
         };
@@ -385,7 +394,7 @@ mod tests {
         assert_eq!(orders(&open), [Some(Order::Close), None, None]);
         // To try again is no progress.
         assert!(!send(&mut near));
-        after(WRITE_DEADLINE);
+        after(UNREAD_DEADLINE);
         assert_eq!(orders(&open), [None, None, Some(Order::Close)]);
         // Whoever reads goes on.
         let mut eight = [0; 8];

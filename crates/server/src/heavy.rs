@@ -14,17 +14,16 @@ use std::task::{Context, Poll};
 
 use api::MAX_BODY;
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use ledger::History;
 use prometheus_client::metrics::counter::Counter;
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tracing::warn;
 
+use crate::give_way::{handing_over, lower_priority};
 use crate::gzip;
 use crate::metrics::Metrics;
 use crate::problem::{Answered, Refusal};
@@ -37,9 +36,7 @@ const PLANS_WAIT: usize = 8;
 const READS_WAIT: usize = 30;
 /// The most bytes of the bodies of requests that are being read, wait, or are decided: four of the largest.
 const BODIES: usize = 4 * MAX_BODY;
-/// A body of more bytes than this takes longer to be read than a poll to be answered.
-pub const LARGE: usize = 64 * 1024;
-/// How far the threads stand back behind those that answer polls, as `nice` counts: as far as they can.
+/// The priority of the threads, as `nice` counts: the lowest.
 const NICENESS: i32 = 19;
 /// An answer is handed over in pieces of so many bytes: polls get their turn in between.
 const PIECE: usize = 16 * 1024;
@@ -53,9 +50,9 @@ pub struct Heavy {
 }
 
 impl Heavy {
-    /// On a machine with so many cores. Half of them are enough for tasks of a sort: the others answer polls.
+    /// On a machine with so many cores: tasks of one sort take half of them at most.
     pub fn start(history: Arc<dyn History>, cores: usize, metrics: &Metrics) -> std::io::Result<Self> {
-        let at_once = (cores / 2).clamp(1, AT_ONCE);
+        let at_once = at_once(cores);
         Ok(Self {
             plans: Lane::start("plan", at_once, PLANS_WAIT, metrics)?,
             reads: Lane::start("read", at_once, READS_WAIT, metrics)?,
@@ -93,28 +90,15 @@ impl Heavy {
     }
 }
 
-/// Does what takes a while with so many bytes of a request. Before that, the other tasks of this thread, polls among them, are handed over
-/// to another one.
-pub fn with_bytes<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
-    let can_hand_over =
-        Handle::try_current().is_ok_and(|on| on.runtime_flavor() == RuntimeFlavor::MultiThread);
-    if bytes > LARGE && can_hand_over { tokio::task::block_in_place(work) } else { work() }
-}
-
-/// Has this thread stand back behind those that answer polls, as far as `nice` counts.
-pub fn stand_back(niceness: i32) {
-    // On Linux this is about the thread that calls it.
-    if let Err(error) = rustix::process::setpriority_process(None, niceness) {
-        warn!(%error, "the priority of a thread could not be lowered");
-    }
+fn at_once(cores: usize) -> usize {
+    (cores / 2).clamp(1, AT_ONCE)
 }
 
 /// Room for the body of a request.
 pub struct Room(#[expect(dead_code, reason = "it is held, not used")] OwnedSemaphorePermit);
 
-/// One of the places that tasks of a sort have. It is held until the answer is sent: what waits for a slow client is in memory.
-#[derive(Clone)]
-pub struct Place(#[expect(dead_code, reason = "it is held, not used")] Arc<OwnedSemaphorePermit>);
+/// One of the places that tasks of a sort have.
+type Place = OwnedSemaphorePermit;
 
 /// Tasks of one sort, and the threads that do them.
 struct Lane {
@@ -131,9 +115,11 @@ impl Lane {
         for n in 1..=at_once {
             let queue = queue.clone();
             std::thread::Builder::new().name(format!("{name}-{n}")).spawn(move || {
-                stand_back(NICENESS);
+                lower_priority(NICENESS);
                 while let Some(task) = queue.next() {
-                    task.run();
+                    if task.is_wanted() {
+                        task.run();
+                    }
                 }
             })?;
         }
@@ -144,10 +130,11 @@ impl Lane {
     /// Has an answer worked out, and compressed if that is wanted. It is not, if nobody waits for it any more when its turn comes.
     async fn answer(&self, gzip: bool, work: impl FnOnce() -> Answered + Send + 'static) -> Answered {
         let (reply, answer) = oneshot::channel();
+        // Tasks whose client has gone make room. They may be large: they are freed without the lock.
+        let gone = self.queue.take_unwanted();
+        handing_over(!gone.is_empty(), || drop(gone));
         {
             let mut tasks = self.queue.lock();
-            // Who has gone makes room.
-            tasks.waiting.retain(|task| task.is_wanted());
             let Ok(place) = self.places.clone().try_acquire_owned() else {
                 self.refused.inc();
                 return Err(Refusal::unavailable(format!(
@@ -155,7 +142,6 @@ impl Lane {
                     self.at_once, self.name
                 )));
             };
-            let place = Place(Arc::new(place));
             tasks.waiting.push_back(Box::new(Question { work, gzip, reply, place }));
         }
         self.queue.changed.notify_one();
@@ -188,17 +174,19 @@ impl Queue {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next task that somebody waits for; none once nobody can ask any more.
-    fn next(&self) -> Option<Box<dyn Task>> {
+    fn take_unwanted(&self) -> VecDeque<Box<dyn Task>> {
         let mut tasks = self.lock();
-        loop {
-            match tasks.waiting.pop_front() {
-                Some(task) if task.is_wanted() => return Some(task),
-                Some(_) => {}
-                None if tasks.closed => return None,
-                None => tasks = self.changed.wait(tasks).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
+        let (wanted, gone) =
+            std::mem::take(&mut tasks.waiting).into_iter().partition(|task| task.is_wanted());
+        tasks.waiting = wanted;
+        gone
+    }
+
+    /// Waits for the next task; none once nobody can ask any more.
+    fn next(&self) -> Option<Box<dyn Task>> {
+        let is_over = |tasks: &mut Tasks| tasks.waiting.is_empty() && !tasks.closed;
+        let tasks = self.changed.wait_while(self.lock(), is_over);
+        tasks.unwrap_or_else(PoisonError::into_inner).waiting.pop_front()
     }
 }
 
@@ -223,14 +211,13 @@ impl<W: FnOnce() -> Answered + Send> Task for Question<W> {
     fn run(self: Box<Self>) {
         let Self { work, gzip, reply, place } = *self;
         let worked = catch_unwind(AssertUnwindSafe(|| {
-            let mut response = work()?;
-            if gzip {
-                // It is in memory as a whole, so there is nothing to wait for.
-                let compressed = gzip::compressed(response).now_or_never();
-                response = compressed.ok_or_else(|| Refusal::internal("a heavy answer is a stream"))?;
-            }
-            response.extensions_mut().insert(place);
-            Ok(response)
+            // It is in memory as a whole, so there is nothing to wait for.
+            let in_pieces = async {
+                let response = work()?;
+                let response = if gzip { gzip::compressed(response).await } else { response };
+                in_pieces(response, place).await
+            };
+            in_pieces.now_or_never().unwrap_or_else(|| Err(Refusal::internal("a heavy answer is a stream")))
         }));
         let answer = worked.unwrap_or_else(|_| Err(Refusal::internal("a heavy task has panicked")));
         // Whoever asked may have gone.
@@ -238,23 +225,19 @@ impl<W: FnOnce() -> Answered + Send> Task for Question<W> {
     }
 }
 
-/// An answer that holds its place until it is sent.
-pub async fn holding(response: Response, place: Place) -> Response {
+/// An answer that is sent in pieces, and holds its place until then: what waits for a slow client is in memory.
+async fn in_pieces(response: Response, place: Place) -> Answered {
     let (parts, body) = response.into_parts();
-    match body.collect().await {
-        Ok(whole) => {
-            Response::from_parts(parts, Body::new(Holding { rest: whole.to_bytes(), _place: place }))
-        }
-        Err(_) => Refusal::internal("an answer's body broke off").into_response(),
-    }
+    let whole = body.collect().await.map_err(|_| Refusal::internal("a heavy answer broke off"))?;
+    Ok(Response::from_parts(parts, Body::new(InPieces { rest: whole.to_bytes(), _place: place })))
 }
 
-struct Holding {
+struct InPieces {
     rest: Bytes,
     _place: Place,
 }
 
-impl http_body::Body for Holding {
+impl http_body::Body for InPieces {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -273,5 +256,37 @@ impl http_body::Body for Holding {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.rest.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body::Body as _;
+
+    use super::*;
+
+    #[test]
+    fn tasks_of_a_sort_take_half_of_the_cores_and_no_more_than_two() {
+        assert_eq!([1, 2, 3, 4, 64].map(at_once), [1, 1, 1, 2, 2]);
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_sent_in_pieces_and_holds_its_place_until_then() {
+        let places = Arc::new(Semaphore::new(1));
+        let place = places.clone().try_acquire_owned().expect("a place");
+        let text: Vec<u8> = (0..100_000).map(|n: u32| n.to_le_bytes()[0]).collect();
+        let mut body =
+            in_pieces(Response::new(Body::from(text.clone())), place).await.expect("an answer").into_body();
+        let mut sent = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let piece = frame.expect("a piece").into_data().expect("data");
+            assert!((1..=PIECE).contains(&piece.len()));
+            sent.extend_from_slice(&piece);
+            assert_eq!(body.size_hint().exact(), Some((text.len() - sent.len()) as u64));
+            assert_eq!(places.available_permits(), 0);
+        }
+        assert!(sent == text && body.is_end_stream());
+        drop(body);
+        assert_eq!(places.available_permits(), 1);
     }
 }

@@ -7,6 +7,7 @@ pub mod commit_log;
 pub mod config;
 pub mod connections;
 pub mod follower;
+mod give_way;
 pub mod gzip;
 pub mod heavy;
 pub mod identity;

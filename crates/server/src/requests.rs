@@ -13,7 +13,6 @@ use tracing::{debug, error, info, warn};
 use uuid::Uuid;
 
 use crate::gzip;
-use crate::heavy::{self, Place};
 use crate::metrics::{Answered, Metrics};
 use crate::problem::{ProblemBody, Refusal};
 use crate::routes::{IncomingBody, Route, Routes};
@@ -69,9 +68,6 @@ pub async fn answer(
     }
     if gzip {
         response = gzip::compressed(response).await;
-    }
-    if let Some(place) = response.extensions_mut().remove::<Place>() {
-        response = heavy::holding(response, place).await;
     }
     let headers = response.headers_mut();
     if is_operator {

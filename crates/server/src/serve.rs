@@ -43,7 +43,8 @@ const LULL: Duration = Duration::from_millis(10);
 const LAST_FRAMES: Duration = Duration::from_millis(500);
 /// How long connections may go on by themselves after that; then idle ones are closed.
 const LAST_REQUESTS: Duration = Duration::from_millis(1_500);
-/// How long requests that have begun may take when the process is told to stop: longer than any deadline of a request.
+/// How long requests that have begun may take when the process is told to stop: longer than any one deadline of a request. One that uses up
+/// two of them, for its body and for the writer, is cut off.
 const LAST_ANSWERS: Duration = Duration::from_secs(35);
 /// Descriptors that are not for connections: the store, the log, the runtime.
 const RESERVED_DESCRIPTORS: u64 = 128;
@@ -90,7 +91,7 @@ impl Shared {
     }
 }
 
-/// A body of unknown length that ends, between two frames, when the process stops.
+/// A body of unknown length that ends, between two frames, when the process stops. No route has one yet; the feed will.
 struct UntilStop {
     stream: Body,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -189,6 +190,8 @@ impl Server {
                 async move { Ok::<_, Infallible>(answer.await) }
             });
             let connection = http1::Builder::new()
+                // Connections keep the deadlines, without a timer for each request.
+                .header_read_timeout(None)
                 .auto_date_header(clock::has_http_date(SystemTime::now()))
                 .max_buf_size(MAX_HEAD)
                 // Whoever has said everything may still listen.
@@ -209,7 +212,7 @@ impl Server {
                 };
                 // A stream was told to end before. One that has not has a client that does not read it.
                 if order == Order::Close || open.streams() {
-                    debug!(%peer, "a connection was closed: it was idle or unread for too long, or its place is needed");
+                    debug!(%peer, "closing a connection: idle or unread for too long, its place is needed, or the process is stopping");
                     return;
                 }
                 connection.as_mut().graceful_shutdown();

@@ -3,7 +3,7 @@
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use crate::client::Client;
+use bench::Client;
 
 /// The answer to the poll of one cluster.
 pub(crate) struct Recorded {

@@ -6,11 +6,9 @@
 
 mod answers;
 mod bare;
-mod client;
 mod counters;
 mod nginx;
 mod polls;
-mod process;
 mod report;
 mod writes;
 
@@ -18,10 +16,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ledger::{Access, Sqlite};
+use bench::{Process, Start, store};
 
 use polls::{Cost, Way, poll};
-use process::{Process, Start};
 use writes::{Written, write};
 
 /// What was measured at one size of the fleet.
@@ -80,14 +77,13 @@ impl Plan {
         let number = |text: &str| text.trim().parse().expect("BENCH_CLUSTERS and BENCH_ROUNDS are numbers");
         let sizes: Option<Vec<usize>> =
             std::env::var("BENCH_CLUSTERS").ok().map(|sizes| sizes.split(',').map(number).collect());
-        let beside = std::env::current_exe().expect("this program").with_file_name("flux-resourceset");
         Self {
             book: (sizes.is_none() && std::env::var_os("BENCH_BEFORE").is_none())
                 .then(|| PathBuf::from("docs/src")),
             sizes: sizes.unwrap_or_else(|| vec![10, 10_000, 100_000]),
             rounds: std::env::var("BENCH_ROUNDS").map_or(5, |rounds| number(&rounds)),
             before: std::env::var_os("BENCH_BEFORE").map(PathBuf::from),
-            binary: std::env::var_os("BENCH_BINARY").map_or(beside, PathBuf::from),
+            binary: bench::binary(),
         }
     }
 }
@@ -98,7 +94,7 @@ fn main() {
         [] => {}
         ["bare-hyper", answers] => return bare::serve(Path::new(answers)),
         // A generated fleet to try something by hand on.
-        ["store", path, clusters] => return fill(Path::new(path), clusters.parse().expect("a number")),
+        ["store", path, clusters] => return store(Path::new(path), clusters.parse().expect("a number")),
         _ => panic!("arguments: none, or `store <path> <clusters>`"),
     }
     let plan = Plan::from_env();
@@ -123,7 +119,7 @@ fn main() {
 
 fn measure(plan: &Plan, clusters: usize, folder: &Path) -> Measured {
     let database = folder.join("store.db");
-    fill(&database, clusters);
+    store(&database, clusters);
     let mut starts = Vec::new();
     for _ in 1..plan.rounds.min(3) {
         starts.push(Process::service(&plan.binary, &database, None).1);
@@ -137,7 +133,7 @@ fn measure(plan: &Plan, clusters: usize, folder: &Path) -> Measured {
     let mut servers = vec![(Server::Hyper, hyper), (Server::Ours, service)];
     if let Some(before) = &plan.before {
         let database = folder.join("before.db");
-        fill(&database, clusters);
+        store(&database, clusters);
         servers.push((Server::Before, Process::service(before, &database, None).0));
     }
     if nginx::version().is_some() {
@@ -161,18 +157,6 @@ fn measure(plan: &Plan, clusters: usize, folder: &Path) -> Measured {
     let writes = writes.collect();
     drop(servers);
     Measured { clusters, answer, polls, starts, writes, seed: Some(seed(plan, clusters, folder)) }
-}
-
-/// A store that holds a generated fleet.
-fn fill(path: &Path, clusters: usize) {
-    let mut ledger =
-        Sqlite::open(path, Access::Write).expect("a store").append.expect("it is opened for writing");
-    let mut at = fleet::Position::default();
-    bench::fleet_by_commits(clusters, |commit| {
-        let next = commit.header.at;
-        ledger.append(at, &[commit]).expect("appended");
-        at = next;
-    });
 }
 
 /// Loads the same fleet from a seed file.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::answers;
-use crate::process::Process;
+use bench::Process;
 
 /// What nginx calls itself; none if it is not installed.
 pub(crate) fn version() -> Option<String> {

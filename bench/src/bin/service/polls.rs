@@ -1,9 +1,9 @@
 //! What a poll costs the server that answers it, in CPU time.
 
 use crate::answers::poll_path;
-use crate::client::Client;
 use crate::counters::Counter;
-use crate::process::Process;
+use bench::Client;
+use bench::Process;
 
 /// How a client polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

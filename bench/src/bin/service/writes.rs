@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::Client;
-use crate::process::{ADMIN, Process, READER};
+use bench::Client;
+use bench::{ADMIN, Process, READER};
 
 /// What writing for some seconds came to.
 #[derive(Clone, Copy, Debug)]

@@ -35,7 +35,7 @@ impl Deflate {
         let mut at = 0;
         while let Some(here) = eight(text, at) {
             let place = &mut self.places[hash(here)];
-            // Of another text it is far beyond this one.
+            // A place of an earlier text is below `before`, and wraps around to beyond this text: `begin` keeps its end within 32 bits.
             let seen = place.wrapping_sub(before) as usize;
             *place = before.wrapping_add(position(at));
             if seen < at

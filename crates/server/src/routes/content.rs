@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::call::{Call, Content};
 use super::description::RequestBody;
-use crate::heavy;
+use crate::give_way::{LARGE, handing_over};
 use crate::json;
 use crate::problem::{Answered, Refusal};
 
@@ -52,7 +52,7 @@ impl Content {
     }
 
     fn parsed(&self) -> Answered<Value> {
-        heavy::with_bytes(self.0.len(), || json::read(&self.0)).map_err(Refusal::bad_request)
+        handing_over(self.0.len() > LARGE, || json::read(&self.0)).map_err(Refusal::bad_request)
     }
 }
 

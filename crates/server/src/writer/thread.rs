@@ -17,14 +17,14 @@ use tracing::{error, warn};
 use super::group::{GROUP, Group};
 use super::{ENDED, Job, NotWritten};
 use crate::follower::{self, BUDGET};
-use crate::heavy;
+use crate::give_way::lower_priority;
 use crate::metrics::Metrics;
 use crate::replica::{self, Replica, Turn};
 
 /// How long to wait before an unknown outcome is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// How far it stands back behind the threads that answer polls: the largest change takes seconds to be decided.
+/// The priority of the thread, as `nice` counts: the largest change takes seconds to decide, and polls go first.
 const NICENESS: i32 = 10;
 
 /// The writer ends for good.
@@ -40,7 +40,7 @@ pub(super) struct WriterThread {
 
 impl WriterThread {
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>, failed: &AtomicBool) {
-        heavy::stand_back(NICENESS);
+        lower_priority(NICENESS);
         match catch_unwind(AssertUnwindSafe(|| self.work(&mut queue))) {
             Ok(Ok(())) => return,
             Ok(Err(Ended(why))) => error!(why, "the writer has ended; this process writes no more"),

@@ -1,5 +1,6 @@
 //! Clients that leave connections open, or send half of something. They cost little, and nobody else notices.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -8,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use harness::within;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::json;
 
-use crate::fleet::{ADMIN, Folder, POLLS, READER, poll, small_fleet};
+use crate::fleet::{ADMIN, Folder, POLLS, READER, admin, poll, small_fleet};
 use crate::http::{Connection, request};
 use crate::service::{Service, Settings};
 
@@ -59,6 +61,24 @@ fn three_thousand_polls_of_operators_that_never_close_leave_no_connection_behind
     });
     let metrics = service.get("/metrics").expect(200).text();
     assert!(metrics.contains("flux_resourceset_connections 1\n"), "only that one is open: {metrics}");
+}
+
+#[test]
+fn every_answer_to_a_poll_says_how_long_it_is() {
+    let folder = Folder::new(&small_fleet([]));
+    let service = Settings::crud(&folder).start().ready();
+    let bearer = format!("Bearer {READER}");
+    let (known, token) = (("authorization", &*bearer), ("authorization", "Bearer nobody-knows-it"));
+    for (path, headers, status) in [
+        (POLLS[0], &[known][..], 200),
+        (POLLS[0], &[known, ("accept-encoding", "gzip")], 200),
+        ("/api/v2/flux/clusters/nobody.example.com/namespaces", &[known], 404),
+        (POLLS[0], &[token], 401),
+    ] {
+        let answer = service.exchange(&request("GET", path, headers, None)).expect(status);
+        assert_eq!(answer.header("content-length"), Some(&*answer.body.len().to_string()), "{path}");
+        assert!(!answer.body.is_empty() && answer.header("transfer-encoding").is_none());
+    }
 }
 
 /// Reads until the other side ends the connection; how long that took, and what came.
@@ -121,6 +141,38 @@ fn slow_senders_are_cut_off_and_do_not_hurt_polls() {
         assert!((29..=40).contains(&took.as_secs()), "the body was waited for {took:?}");
     });
     assert_eq!(service.get("/revisions").expect(200).json().as_array().map(Vec::len), Some(1));
+}
+
+/// Many large answers are asked for on one connection, more than the kernel keeps for a client that does not read them.
+#[test]
+fn a_client_that_does_not_read_is_cut_off_and_one_that_reads_late_gets_everything() {
+    const ASKED: usize = 40;
+    let folder = Folder::new(&small_fleet([]));
+    let service = Settings::crud(&folder).start().ready();
+    let values: BTreeMap<String, String> = (0..5).map(|n| (format!("key{n}"), "v".repeat(60_000))).collect();
+    let patch = json!({"patches": {"podinfo": values}});
+    service.exchange(&admin("PATCH", "/clusters/one", &[], Some(&patch))).expect(200);
+    let right = service.poll(POLLS[0]).expect(200).body;
+    assert!(right.len() > 500_000, "as patches and as values");
+    let ask = || {
+        let mut connection = Connection::open(service.address).expect("a connection");
+        connection.send(&poll(POLLS[0]).repeat(ASKED)).expect("sent");
+        connection
+    };
+    let begun = Instant::now();
+    let (_never, mut late) = (ask(), ask());
+    // By then a connection without an answer that waits would be closed.
+    thread::sleep(Duration::from_secs(20));
+    for _ in 0..ASKED {
+        assert!(late.answer().expect("an answer").expect(200).body == right, "all of it");
+    }
+    assert_eq!(late.exchange(&poll(POLLS[1])).expect("it goes on").status, 200);
+    drop(late);
+    within(Duration::from_secs(25), "the other one is closed", || {
+        (counted(&service, "flux_resourceset_connections ") == 1).then_some(())
+    });
+    let took = begun.elapsed();
+    assert!((29..=40).contains(&took.as_secs()), "it was closed after {took:?}");
 }
 
 /// A counter of the service.

@@ -127,3 +127,20 @@ fn polls_go_on_while_many_ask_for_plans_histories_and_large_writes() {
     let grown = most_resident_mib(&service).saturating_sub(before);
     assert!(grown <= MIB, "memory grew by {grown} MiB");
 }
+
+/// `nice` as the kernel has it, by the name of the thread.
+#[test]
+fn threads_that_work_long_have_a_lower_priority_than_those_that_answer_polls() {
+    let folder = Folder::new(&small_fleet([]));
+    let service = Settings::crud(&folder).start().ready();
+    let mut nice = std::collections::BTreeMap::new();
+    for task in fs::read_dir(format!("/proc/{}/task", service.pid())).expect("threads") {
+        let stat = fs::read_to_string(task.expect("a thread").path().join("stat")).expect("it is there");
+        let (name, rest) = stat.split_once('(').and_then(|(_, rest)| rest.split_once(") ")).expect("a name");
+        nice.insert(name.to_owned(), rest.split(' ').nth(16).expect("its niceness").to_owned());
+    }
+    let expected = [("plan-1", "19"), ("read-1", "19"), ("tokio-rt-worker", "0"), ("writer", "10")];
+    for (name, niceness) in expected {
+        assert_eq!(nice.get(name).map(String::as_str), Some(niceness), "{name}: {nice:?}");
+    }
+}

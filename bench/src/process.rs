@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use crate::client::Client;
 
 /// The token that polls.
-pub(crate) const READER: &str = "bench-reader";
+pub const READER: &str = "bench-reader";
 /// The token that writes.
-pub(crate) const ADMIN: &str = "bench-admin";
+pub const ADMIN: &str = "bench-admin";
 
 /// A server. It is killed when it is dropped.
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
-    pub(crate) address: String,
+    pub address: String,
 }
 
 impl Drop for Process {
@@ -27,15 +27,15 @@ impl Drop for Process {
 
 /// How a start went.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
-    pub(crate) seconds: f64,
-    pub(crate) resident_mib: f64,
-    pub(crate) peak_mib: f64,
+pub struct Start {
+    pub seconds: f64,
+    pub resident_mib: f64,
+    pub peak_mib: f64,
 }
 
 impl Process {
     /// Starts a server that says where it listens in the first line that has an address.
-    pub(crate) fn listening(command: &mut Command) -> Self {
+    pub fn listening(command: &mut Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("a server");
         let mut log = BufReader::new(child.stderr.take().expect("a log"));
         let (mut line, mut told) = (String::new(), String::new());
@@ -53,7 +53,7 @@ impl Process {
     }
 
     /// A server whose address was chosen before, once it answers.
-    pub(crate) fn at(command: &mut Command, address: &str) -> Self {
+    pub fn at(command: &mut Command, address: &str) -> Self {
         let child = command.spawn().expect("a server");
         let end = Instant::now() + Duration::from_secs(10);
         while std::net::TcpStream::connect(address).is_err() {
@@ -64,7 +64,7 @@ impl Process {
     }
 
     /// Starts the service on a store, from a seed if there is one, and waits until it is ready.
-    pub(crate) fn service(binary: &Path, database: &Path, seed: Option<&Path>) -> (Self, Start) {
+    pub fn service(binary: &Path, database: &Path, seed: Option<&Path>) -> (Self, Start) {
         let started = Instant::now();
         let mut command = Command::new(binary);
         command
@@ -84,12 +84,13 @@ impl Process {
         (service, start)
     }
 
-    pub(crate) fn id(&self) -> u32 {
+    #[must_use]
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// CPU time of the process, user and system, in microseconds.
-    pub(crate) fn cpu_micros(&self) -> f64 {
+    pub fn cpu_micros(&self) -> f64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).into_iter().flatten().flatten();
         let nanos = |schedstat: String| schedstat.split(' ').next().and_then(|n| n.parse::<f64>().ok());
         let of_task = |path: std::path::PathBuf| std::fs::read_to_string(path).ok().and_then(nanos);
@@ -97,7 +98,7 @@ impl Process {
     }
 
     /// A line of `/proc/<pid>/status`, in mebibytes.
-    pub(crate) fn mib(&self, name: &str) -> f64 {
+    pub fn mib(&self, name: &str) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
         line.trim().trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0) / 1_024.0
