@@ -4,17 +4,17 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tracing::warn;
 
 /// More bytes than this take longer to read, or to free, than a poll takes to answer.
-pub const LARGE: usize = 64 * 1024;
+pub(crate) const LARGE: usize = 64 * 1024;
 
 /// Does what takes a while if it is large. Before that, the other tasks of this thread, polls among them, are handed over to another one.
-pub fn handing_over<T>(is_large: bool, work: impl FnOnce() -> T) -> T {
+pub(crate) fn handing_over<T>(is_large: bool, work: impl FnOnce() -> T) -> T {
     let can_hand_over =
         Handle::try_current().is_ok_and(|on| on.runtime_flavor() == RuntimeFlavor::MultiThread);
     if is_large && can_hand_over { tokio::task::block_in_place(work) } else { work() }
 }
 
 /// Lowers the priority of this thread, as `nice` counts.
-pub fn lower_priority(niceness: i32) {
+pub(crate) fn lower_priority(niceness: i32) {
     // On Linux this is about the thread that calls it; elsewhere it would be the whole process.
     if cfg!(target_os = "linux")
         && let Err(error) = rustix::process::setpriority_process(None, niceness)

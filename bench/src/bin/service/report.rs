@@ -110,10 +110,11 @@ fn tables(measured: &[Measured]) -> String {
         let (plain, gzip) = last.answer;
         let _ = writeln!(
             text,
-            "An answer has {} bytes, compressed {}. Each figure is the median of {} rounds.\n",
+            "An answer has {} bytes, compressed {}. Figures of polls are medians of {} rounds, of starts and writes of {}; the seed was loaded once.\n",
             thousands(plain),
             thousands(gzip),
-            last.polls.first().map_or(0, |(_, costs)| costs[0].len())
+            last.polls.first().map_or(0, |(_, costs)| costs[0].len()),
+            last.writes.len()
         );
     }
     polls(&mut text, measured);
@@ -158,7 +159,7 @@ fn polls(text: &mut String, measured: &[Measured]) {
             }
         }
     } else {
-        text.push_str("Instructions were not counted: the machine has no hardware counters.\n");
+        text.push_str("The machine has no hardware counters, so instructions are missing.\n");
     }
     if nginx::version().is_none() {
         text.push_str("nginx was not installed, and is left out.\n");
@@ -183,31 +184,29 @@ fn rest(text: &mut String, measured: &[Measured]) {
         text.push('\n');
     };
     row("start to ready, s", &|one| format!("{:.2}", one.start(|start| start.seconds)));
-    row("resident then, MiB", &|one| format!("{:.0}", one.start(|start| start.resident_mib)));
-    row("of that for each cluster, KB", &|one| {
+    row("resident memory after the start, MiB", &|one| {
+        format!("{:.0}", one.start(|start| start.resident_mib))
+    });
+    row("of that per cluster, KB", &|one| {
         let clusters = f64::from(u32::try_from(one.clusters).unwrap_or(u32::MAX));
         let more = (one.start(|start| start.resident_mib) - smallest) * 1_048.576 / clusters;
         if one.clusters < 1_000 { String::new() } else { format!("{more:.1}") }
     });
-    row("one client that changes one cluster at a time, changes a second", &|one| {
+    row("one client that changes one cluster at a time, changes per second", &|one| {
         format!("{:.0}", one.written(0, |written| written.per_second))
     });
-    row("CPU time of such a change, µs", &|one| {
-        format!("{:.0}", one.written(0, |written| written.cpu_micros))
-    });
-    row("64 such clients, changes a second", &|one| {
+    row("CPU time per change, µs", &|one| format!("{:.0}", one.written(0, |written| written.cpu_micros)));
+    row("64 such clients, changes per second", &|one| {
         format!("{:.0}", one.written(1, |written| written.per_second))
     });
-    row("CPU time of such a change, µs", &|one| {
-        format!("{:.0}", one.written(1, |written| written.cpu_micros))
-    });
+    row("CPU time per change, µs", &|one| format!("{:.0}", one.written(1, |written| written.cpu_micros)));
     let seeded = |one: &Measured, of: &dyn Fn(&crate::Seeded) -> f64| {
         one.seed.as_ref().map_or_else(String::new, |seeded| format!("{:.1}", of(seeded)))
     };
-    row("a new store from a seed to ready, s", &|one| seeded(one, &|seeded| seeded.start.seconds));
-    row("the most memory meanwhile, MiB", &|one| seeded(one, &|seeded| seeded.start.peak_mib));
-    row("the database then, MiB", &|one| seeded(one, &|seeded| seeded.database_mib));
-    row("its `-wal`, MiB", &|one| seeded(one, &|seeded| seeded.wal_mib));
+    row("load a seed into a new store, until ready, s", &|one| seeded(one, &|seeded| seeded.start.seconds));
+    row("peak memory meanwhile, MiB", &|one| seeded(one, &|seeded| seeded.start.peak_mib));
+    row("size of the database afterwards, MiB", &|one| seeded(one, &|seeded| seeded.database_mib));
+    row("size of its `-wal`, MiB", &|one| seeded(one, &|seeded| seeded.wal_mib));
 }
 
 /// What it was measured on.

@@ -156,7 +156,7 @@ fn a_client_that_does_not_read_is_cut_off_and_one_that_reads_late_gets_everythin
     assert!(right.len() > 500_000, "as patches and as values");
     let ask = || {
         let mut connection = Connection::open(service.address).expect("a connection");
-        connection.send(&poll(POLLS[0]).repeat(ASKED)).expect("sent");
+        connection.send(&admin("GET", POLLS[0], &[], None).repeat(ASKED)).expect("sent");
         connection
     };
     let begun = Instant::now();
@@ -166,7 +166,7 @@ fn a_client_that_does_not_read_is_cut_off_and_one_that_reads_late_gets_everythin
     for _ in 0..ASKED {
         assert!(late.answer().expect("an answer").expect(200).body == right, "all of it");
     }
-    assert_eq!(late.exchange(&poll(POLLS[1])).expect("it goes on").status, 200);
+    assert_eq!(late.exchange(&admin("GET", POLLS[1], &[], None)).expect("it goes on").status, 200);
     drop(late);
     within(Duration::from_secs(25), "the other one is closed", || {
         (counted(&service, "flux_resourceset_connections ") == 1).then_some(())
