@@ -20,6 +20,10 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 const IDLE_DEADLINE: Duration = Duration::from_secs(15);
 /// How long a client may not take a byte of its answer.
 const UNREAD_DEADLINE: Duration = Duration::from_secs(30);
+/// How long it may not take one when its place is needed.
+const UNREAD_WHEN_FULL: Duration = Duration::from_secs(1);
+/// A large answer must be taken within [`UNREAD_DEADLINE`] and the time that its bytes need at this rate, in bytes per millisecond.
+const SLOWEST: u64 = 64;
 /// How often the deadlines are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// One in so many places is freed at a time, so that a burst does not scan all connections for each newcomer.
@@ -67,16 +71,35 @@ impl Connections {
         OpenConnection { connections: self.clone(), number, activity, _place: place }
     }
 
-    /// Tells those that have been idle longest to close, and says how many.
+    /// Tells those that have been idle longest to close, or else those that do not read their answers, and says how many.
     pub fn close_oldest(&self) -> usize {
-        let mut idle: Vec<(u64, Arc<Activity>)> =
-            self.all_open().into_iter().filter_map(|activity| Some((activity.idle()?, activity))).collect();
-        let few = self.all / SHARE + 1;
-        if idle.len() > few {
-            idle.select_nth_unstable_by_key(few, |(since, _)| *since);
-            idle.truncate(few);
+        let open = self.all_open();
+        let idle = self.longest(open.iter().filter_map(|activity| Some((activity.idle()?, activity))));
+        let closed = idle.iter().filter(|(since, activity)| activity.close_if_idle(*since)).count();
+        if closed > 0 {
+            return closed;
         }
-        idle.iter().filter(|(since, activity)| activity.close_if_idle(*since)).count()
+        let now = self.now();
+        let unread = open.iter().filter_map(|activity| Some((activity.unread()?, activity)));
+        let unread = self.longest(unread.filter(|(since, _)| is_past(*since, UNREAD_WHEN_FULL, now)));
+        for (_, activity) in &unread {
+            activity.tell(Order::Close);
+        }
+        unread.len()
+    }
+
+    /// A few of them: those with the earliest moments.
+    fn longest<'a>(
+        &self,
+        all: impl Iterator<Item = (u64, &'a Arc<Activity>)>,
+    ) -> Vec<(u64, &'a Arc<Activity>)> {
+        let mut all: Vec<_> = all.collect();
+        let few = self.all / SHARE + 1;
+        if all.len() > few {
+            all.select_nth_unstable_by_key(few, |(since, _)| *since);
+            all.truncate(few);
+        }
+        all
     }
 
     /// Closes, from now on, every connection that is past a deadline.
@@ -88,13 +111,12 @@ impl Connections {
     }
 
     fn close_late(&self, now: u64) {
-        let is_late =
-            |since: u64, deadline: Duration| u128::from(now.saturating_sub(since)) >= deadline.as_millis();
         for activity in self.all_open() {
-            if let Some(since) = activity.idle().filter(|since| is_late(*since, IDLE_DEADLINE)) {
+            if let Some(since) = activity.idle().filter(|since| is_past(*since, IDLE_DEADLINE, now)) {
                 activity.close_if_idle(since);
             }
-            if activity.unread().is_some_and(|since| is_late(since, UNREAD_DEADLINE)) {
+            let is_unread = activity.unread().is_some_and(|since| is_past(since, UNREAD_DEADLINE, now));
+            if is_unread || now >= activity.sent_by.load(Ordering::Acquire) {
                 activity.tell(Order::Close);
             }
         }
@@ -121,6 +143,10 @@ impl Connections {
     }
 }
 
+fn is_past(since: u64, deadline: Duration, now: u64) -> bool {
+    u128::from(now.saturating_sub(since)) >= deadline.as_millis()
+}
+
 /// What a connection is told.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Order {
@@ -135,6 +161,8 @@ const NOT: u64 = 0;
 /// In the place of a moment: it was told to close.
 const CLOSING: u64 = 1;
 const FIRST_MOMENT: u64 = 2;
+/// In the place of a moment: it does not come.
+const NEVER: u64 = u64::MAX;
 const NO_ORDER: u64 = 0;
 
 /// What a connection does.
@@ -143,6 +171,8 @@ struct Activity {
     idle_since: AtomicU64,
     /// Since when the client has taken nothing of what waits to be sent: [`NOT`] if nothing waits.
     unread_since: AtomicU64,
+    /// When a large answer must have been taken.
+    sent_by: AtomicU64,
     /// Whether the answer is a body of unknown length.
     streams: AtomicBool,
     /// The last [`Order`].
@@ -155,6 +185,7 @@ impl Activity {
         Self {
             idle_since: AtomicU64::new(moment),
             unread_since: AtomicU64::new(NOT),
+            sent_by: AtomicU64::new(NEVER),
             streams: AtomicBool::new(false),
             order: AtomicU64::new(NO_ORDER),
             told: Notify::new(),
@@ -203,6 +234,11 @@ impl OpenConnection {
         Answering(self.clone())
     }
 
+    /// Whether no request of it is being answered, and no answer waits to be sent.
+    pub fn is_idle(&self) -> bool {
+        self.activity.idle().is_some()
+    }
+
     /// Whether the answer is a body of unknown length.
     pub fn streams(&self) -> bool {
         self.activity.streams.load(Ordering::Acquire)
@@ -213,7 +249,11 @@ impl OpenConnection {
         loop {
             self.activity.told.notified().await;
             if self.activity.idle_since.load(Ordering::Acquire) == CLOSING {
-                return Order::Close;
+                if self.activity.unread().is_none() {
+                    return Order::Close;
+                }
+                // It looked idle while its answer was on the way.
+                self.activity.idle_since.store(self.connections.now(), Ordering::Release);
             }
             match self.activity.order.load(Ordering::Acquire) {
                 NO_ORDER => {}
@@ -240,6 +280,15 @@ impl Drop for OpenConnection {
 pub struct Answering(Arc<OpenConnection>);
 
 impl Answering {
+    /// The answer has so many bytes, and holds this until it is handed over.
+    #[must_use]
+    pub fn sending(self, bytes: u64) -> Self {
+        let deadline = u64::try_from(UNREAD_DEADLINE.as_millis()).unwrap_or(u64::MAX);
+        let sent_by = self.0.connections.now().saturating_add(deadline).saturating_add(bytes / SLOWEST);
+        self.0.activity.sent_by.store(sent_by, Ordering::Release);
+        self
+    }
+
     /// The answer is a body of unknown length, which holds this from now on.
     #[must_use]
     pub fn streaming(self) -> Self {
@@ -252,6 +301,7 @@ impl Drop for Answering {
     fn drop(&mut self) {
         let Self(connection) = self;
         connection.activity.streams.store(false, Ordering::Release);
+        connection.activity.sent_by.store(NEVER, Ordering::Release);
         connection.activity.idle_since.store(connection.connections.now(), Ordering::Release);
     }
 }
@@ -376,14 +426,10 @@ mod tests {
         let [_idle, answered, unread] = &open;
         let _answering = answered.begin();
         drop(unread.begin());
-        // A pipe of eight bytes that nobody reads.
-        let (near, mut far) = tokio::io::duplex(8);
-        let mut near = unread.watch(near);
-        let mut context = Context::from_waker(std::task::Waker::noop());
-        let mut send = |near: &mut Watched<_>| Pin::new(near).poll_write(&mut context, &[0; 8]).is_ready();
-        assert!(send(&mut near));
+        let (mut near, mut far) = pipe(unread);
+        assert!(takes_eight(&mut near));
         let idle = unread.activity.idle().expect("nothing waits");
-        assert!(!send(&mut near));
+        assert!(!takes_eight(&mut near));
         assert!(!unread.activity.close_if_idle(idle), "it was idle a moment ago, and is not");
         let after = |deadline: Duration| {
             connections.close_late(connections.now() + u64::try_from(deadline.as_millis()).expect("small"));
@@ -393,15 +439,71 @@ mod tests {
         after(IDLE_DEADLINE);
         assert_eq!(orders(&open), [Some(Order::Close), None, None]);
         // To try again is no progress.
-        assert!(!send(&mut near));
+        assert!(!takes_eight(&mut near));
         after(UNREAD_DEADLINE);
         assert_eq!(orders(&open), [None, None, Some(Order::Close)]);
         // Whoever reads goes on.
         let mut eight = [0; 8];
         let mut read = ReadBuf::new(&mut eight);
+        let mut context = Context::from_waker(std::task::Waker::noop());
         assert!(Pin::new(&mut far).poll_read(&mut context, &mut read).is_ready());
-        assert!(Pin::new(&mut near).poll_write(&mut context, &[0; 8]).is_ready());
+        assert!(takes_eight(&mut near));
         assert_eq!(unread.activity.unread(), None);
+    }
+
+    /// A pipe of eight bytes, and whether eight more go into it.
+    fn pipe(connection: &Arc<OpenConnection>) -> (Watched<tokio::io::DuplexStream>, tokio::io::DuplexStream) {
+        let (near, far) = tokio::io::duplex(8);
+        (connection.watch(near), far)
+    }
+
+    fn takes_eight(near: &mut Watched<tokio::io::DuplexStream>) -> bool {
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        Pin::new(near).poll_write(&mut context, &[0; 8]).is_ready()
+    }
+
+    /// The answer was made, and a moment before it was sent the connection looked idle.
+    #[test]
+    fn a_connection_is_not_closed_in_the_middle_of_an_answer() {
+        let connections = Connections::new(1, Gauge::default());
+        let open = opened(&connections);
+        let (mut near, _far) = pipe(&open);
+        drop(open.begin());
+        assert_eq!(connections.close_oldest(), 1);
+        assert_eq!([takes_eight(&mut near), takes_eight(&mut near)], [true, false]);
+        assert_eq!(order(&open), None);
+        assert!(!open.is_idle());
+    }
+
+    #[test]
+    fn when_nobody_is_idle_those_who_do_not_read_make_room() {
+        let mut connections = Connections::new(2, Gauge::default());
+        Arc::get_mut(&mut connections).expect("nobody else has it").start -= Duration::from_mins(1);
+        let open = [(); 2].map(|()| opened(&connections));
+        let mut pipes = open.each_ref().map(pipe);
+        for (near, _) in &mut pipes {
+            assert_eq!([takes_eight(near), takes_eight(near)], [true, false]);
+        }
+        assert_eq!(connections.close_oldest(), 0, "they may be about to read");
+        open[1].activity.unread_since.fetch_sub(2_000, Ordering::AcqRel);
+        assert_eq!(connections.close_oldest(), 1);
+        assert_eq!(orders(&open), [None, Some(Order::Close)]);
+    }
+
+    #[test]
+    fn a_large_answer_that_is_taken_byte_by_byte_has_a_deadline() {
+        let connections = Connections::new(1, Gauge::default());
+        let open = opened(&connections);
+        let sending = open.begin().sending(64 * 10_000);
+        let after = |seconds: u64| connections.close_late(connections.now() + 1_000 * seconds);
+        after(39);
+        assert_eq!(order(&open), None);
+        after(41);
+        assert_eq!(order(&open), Some(Order::Close));
+        drop(sending);
+        let open = opened(&Connections::new(1, Gauge::default()));
+        drop(open.begin().sending(1));
+        assert_eq!(open.activity.sent_by.load(Ordering::Acquire), NEVER);
     }
 
     #[test]

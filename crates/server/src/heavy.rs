@@ -38,8 +38,10 @@ const READS_WAIT: usize = 30;
 const BODIES: usize = 4 * MAX_BODY;
 /// The priority of the threads, as `nice` counts: the lowest.
 const NICENESS: i32 = 19;
-/// An answer is handed over in pieces of so many bytes: polls get their turn in between.
+/// An answer is handed over in pieces of so many bytes.
 const PIECE: usize = 16 * 1024;
+/// After so many pieces the other tasks of the thread, polls among them, get their turn.
+const PIECES: usize = 8;
 
 pub struct Heavy {
     plans: Lane,
@@ -229,11 +231,13 @@ impl<W: FnOnce() -> Answered + Send> Task for Question<W> {
 async fn in_pieces(response: Response, place: Place) -> Answered {
     let (parts, body) = response.into_parts();
     let whole = body.collect().await.map_err(|_| Refusal::internal("a heavy answer broke off"))?;
-    Ok(Response::from_parts(parts, Body::new(InPieces { rest: whole.to_bytes(), _place: place })))
+    Ok(Response::from_parts(parts, Body::new(InPieces { rest: whole.to_bytes(), pieces: 0, _place: place })))
 }
 
 struct InPieces {
     rest: Bytes,
+    /// How many have been handed over since the last pause.
+    pieces: usize,
     _place: Place,
 }
 
@@ -243,8 +247,14 @@ impl http_body::Body for InPieces {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.pieces == PIECES {
+            self.pieces = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.pieces += 1;
         let length = self.rest.len().min(PIECE);
         let piece = self.rest.split_to(length);
         Poll::Ready((length > 0).then(|| Ok(Frame::data(piece))))
@@ -281,6 +291,9 @@ mod tests {
         while let Some(frame) = body.frame().await {
             let piece = frame.expect("a piece").into_data().expect("data");
             assert!((1..=PIECE).contains(&piece.len()));
+            if sent.len() == (PIECES - 1) * PIECE {
+                assert!(body.frame().now_or_never().is_none(), "others get their turn");
+            }
             sent.extend_from_slice(&piece);
             assert_eq!(body.size_hint().exact(), Some((text.len() - sent.len()) as u64));
             assert_eq!(places.available_permits(), 0);

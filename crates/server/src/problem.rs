@@ -198,7 +198,7 @@ impl From<NoClusterList> for Refusal {
         match none {
             NoClusterList::UnknownEnvironment { .. } => Self::bad_request(detail),
             NoClusterList::NoMatch => Self::missing(detail),
-            NoClusterList::TooLarge { .. } => {
+            NoClusterList::TooMany { .. } | NoClusterList::TooLarge { .. } => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, ProblemName::TooLarge, detail)
             }
         }

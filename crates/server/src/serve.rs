@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, header};
-use http_body::{Body as _, Frame};
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -33,6 +33,8 @@ use crate::routes::Routes;
 
 /// The most that a request's head may have: what a slow client can make us hold. More is 431.
 const MAX_HEAD: usize = 16 * 1024;
+/// A body of at most so many bytes is handed over as a whole.
+const AT_ONCE: u64 = 16 * 1024;
 /// How often it is looked for an idle connection, while none was to be had for a new one.
 const LOOK_FOR_A_PLACE: Duration = Duration::from_millis(20);
 /// How long new connections are still taken when the process is told to stop, unless there is a lull before.
@@ -82,12 +84,44 @@ impl Shared {
         if self.draining.load(Ordering::Acquire) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        if response.body().size_hint().exact().is_some() {
-            return response;
+        match response.body().size_hint().exact() {
+            // It is handed over at once, and whether the client takes it, the connection knows.
+            Some(size) if size <= AT_ONCE => return response,
+            Some(size) => {
+                let answering = answering.sending(size);
+                return response.map(|body| Body::new(Large { body, _answering: answering }));
+            }
+            None => {}
         }
         let stop = Box::pin(self.end_streams.clone().cancelled_owned());
         let answering = answering.streaming();
         response.map(|stream| Body::new(UntilStop { stream, stop, _answering: answering }))
+    }
+}
+
+/// A body that is sent in more than one piece. Until then its connection is not idle.
+struct Large {
+    body: Body,
+    _answering: Answering,
+}
+
+impl http_body::Body for Large {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -194,8 +228,6 @@ impl Server {
                 .header_read_timeout(None)
                 .auto_date_header(clock::has_http_date(SystemTime::now()))
                 .max_buf_size(MAX_HEAD)
-                // Whoever has said everything may still listen.
-                .half_close(true)
                 .serve_connection(stream, service);
             let mut connection = pin!(connection);
             loop {
@@ -211,7 +243,7 @@ impl Server {
                     order = open.order() => order,
                 };
                 // A stream was told to end before. One that has not has a client that does not read it.
-                if order == Order::Close || open.streams() {
+                if order == Order::Close || open.streams() || open.is_idle() {
                     debug!(%peer, "closing a connection: idle or unread for too long, its place is needed, or the process is stopping");
                     return;
                 }

@@ -48,9 +48,15 @@ pub enum NoClusterList {
         "no cluster matches; whoever acts on an empty list deletes machines, so ask for `allow_empty=true` if you mean it"
     )]
     NoMatch,
-    /// The Flux Operator would cut or refuse the list.
+    /// The Flux Operator would cut the list.
+    #[error("{count} clusters match; the Flux Operator takes at most {MAX_INPUTS}: ask per environment")]
+    TooMany {
+        /// How many clusters match.
+        count: usize,
+    },
+    /// The Flux Operator would refuse the list.
     #[error(
-        "the list has {count} clusters and {bytes} bytes; the Flux Operator takes at most {MAX_INPUTS} and {MAX_SENT}: ask per environment"
+        "the list of {count} clusters has {bytes} bytes; the Flux Operator takes at most {MAX_SENT}: ask per environment"
     )]
     TooLarge {
         /// How many clusters match.
@@ -73,23 +79,20 @@ pub fn list_clusters(
             return Err(NoClusterList::UnknownEnvironment { asked: asked.to_owned(), known });
         }
     }
-    let mut body = "{\"inputs\":[".to_owned();
-    let mut count = 0;
-    for cluster in
-        state.clusters().filter(|c| environment.is_none_or(|asked| c.doc.environment.as_str() == asked))
-    {
-        if count > 0 {
-            body.push(',');
-        }
-        count += 1;
-        body.push_str(&list_entry(&cluster.doc));
+    let listed =
+        || state.clusters().filter(|c| environment.is_none_or(|asked| c.doc.environment.as_str() == asked));
+    let count = listed().count();
+    // None is written that is too long anyway.
+    if count > MAX_INPUTS {
+        return Err(NoClusterList::TooMany { count });
     }
-    body.push_str("]}");
+    let entries: Vec<String> = listed().map(|cluster| list_entry(&cluster.doc)).collect();
+    let body = format!("{{\"inputs\":[{}]}}", entries.join(","));
     let mut size = Size::default();
     size.text(&body);
     match count {
         0 if !allow_empty => Err(NoClusterList::NoMatch),
-        _ if count > MAX_INPUTS || size.sent > MAX_SENT || size.stored > MAX_STORED => {
+        _ if size.sent > MAX_SENT || size.stored > MAX_STORED => {
             Err(NoClusterList::TooLarge { count, bytes: size.sent })
         }
         _ => Ok(ClusterList { body: body.into_bytes(), count, revision: state.head().revision }),

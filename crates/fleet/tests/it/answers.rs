@@ -191,7 +191,7 @@ fn a_cluster_list_that_the_operator_would_cut_is_refused() {
     fleet.accept(vec![make(10_000)]);
     assert!(matches!(
         list_clusters(&fleet.state, None, false),
-        Err(NoClusterList::TooLarge { count: 10_001, .. })
+        Err(NoClusterList::TooMany { count: 10_001 })
     ));
     assert_eq!(list_clusters(&fleet.state, Some("qa"), false), Err(NoClusterList::NoMatch));
 }

@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 
+use crate::give_way::{LARGE, handing_over};
 use crate::problem::Refusal;
 use deflate::Deflate;
 
@@ -53,7 +54,7 @@ pub async fn compressed(response: Response) -> Response {
         return Refusal::internal("an answer's body broke off").into_response();
     };
     let bytes = whole.to_bytes();
-    match compress(&bytes) {
+    match handing_over(bytes.len() > LARGE, || compress(&bytes)) {
         Some(packed) => {
             parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             parts.headers.remove(header::CONTENT_LENGTH);

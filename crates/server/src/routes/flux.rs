@@ -9,6 +9,7 @@ use super::answer::json_body;
 use super::call::{Call, Fleet, Segments};
 use super::guard;
 use super::{Answer, App, Payload, Problem, QueryOf, Route, Table, TargetFrom};
+use crate::give_way::handing_over;
 use crate::identity::Action;
 use crate::problem::{Answered, Refusal};
 use crate::query::{Parameter, ValueType};
@@ -17,6 +18,9 @@ const ENVIRONMENT: Parameter =
     Parameter::new("environment", ValueType::Text, "Only clusters of this environment.");
 const ALLOW_EMPTY: Parameter =
     Parameter::new("allow_empty", ValueType::Switch, "`true`: no cluster is an empty list, not a 404.");
+
+/// A list of more clusters takes longer than a poll.
+const FEW: usize = 200;
 
 static CLUSTERS: Route = Route::get(
     "/api/v2/flux/clusters",
@@ -85,7 +89,8 @@ pub(super) fn unanswerable(fault: &str) -> Refusal {
 async fn clusters(call: Call, Fleet(state): Fleet) -> Answered {
     let query = call.query();
     let allow_empty = query.switch(&ALLOW_EMPTY)?;
-    let list = list_clusters(&state, query.text(&ENVIRONMENT)?, allow_empty)?;
+    let environment = query.text(&ENVIRONMENT)?;
+    let list = handing_over(state.cluster_count() > FEW, || list_clusters(&state, environment, allow_empty))?;
     Ok(polled(&list.etag(), list.body().to_vec()))
 }
 

@@ -85,6 +85,13 @@ impl Connection {
         self.0.get_mut().write_all(bytes)
     }
 
+    /// Sends as much as the other side takes now.
+    pub(crate) fn send_without_waiting(&mut self, bytes: &[u8]) {
+        let stream = self.0.get_mut();
+        stream.set_write_timeout(Some(Duration::from_millis(100))).expect("set");
+        let _ = stream.write_all(bytes);
+    }
+
     /// Reads one answer, all of it; an end before that is an error.
     pub(crate) fn answer(&mut self) -> io::Result<Answer> {
         let broken = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());

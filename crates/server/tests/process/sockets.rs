@@ -204,6 +204,28 @@ fn when_all_places_are_taken_the_connection_that_is_idle_longest_makes_room() {
     assert!(took < Duration::from_secs(5) && outcome.is_ok_and(|bytes| bytes.is_empty()), "{took:?}");
 }
 
+/// Metrics need no token, so anybody could do this.
+#[test]
+fn when_all_places_are_taken_by_clients_that_do_not_read_they_make_room() {
+    let folder = Folder::new(&small_fleet([]));
+    let few_files = ["sh", "-c", "ulimit -n 144; exec \"$@\"", "sh"].map(Into::into);
+    let service = Settings::crud(&folder).under(few_files).start().ready();
+    // 144 less those that are kept for other things: there are 16 places.
+    let asked = request("GET", "/metrics", &[], None).repeat(5_000);
+    let _unread: Vec<Connection> = (0..16)
+        .map(|_| {
+            let mut connection = Connection::open(service.address).expect("a connection");
+            connection.send_without_waiting(&asked);
+            connection
+        })
+        .collect();
+    thread::sleep(Duration::from_secs(2));
+    let begun = Instant::now();
+    assert_eq!(service.poll(POLLS[0]).status, 200);
+    let waited = begun.elapsed();
+    assert!(waited < Duration::from_secs(5), "a poll waited for {waited:?}");
+}
+
 #[test]
 fn a_request_whose_head_is_over_16_kib_is_refused_and_one_below_is_answered() {
     let folder = Folder::new(&small_fleet([]));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::fleet::{Folder, admin, small_fleet};
-use crate::http::Answer;
+use crate::http::{Answer, Connection};
 use crate::pollers::{Pollers, Right};
 use crate::service::{Service, Settings};
 
@@ -126,6 +126,39 @@ fn polls_go_on_while_many_ask_for_plans_histories_and_large_writes() {
     assert_eq!((counted("plan"), counted("read")), (Some(plans.told().1), Some(histories.told().1)));
     let grown = most_resident_mib(&service).saturating_sub(before);
     assert!(grown <= MIB, "memory grew by {grown} MiB");
+}
+
+#[test]
+fn a_change_whose_client_hangs_up_while_it_waits_is_not_made() {
+    let folder = Folder::new(&fleet());
+    let service = Settings::crud(&folder).start().ready();
+    let revision = || service.get("/ready").json()["revision"].as_u64().expect("a revision");
+    let connect = || Connection::open(service.address).expect("a connection");
+    for attempt in 0..20 {
+        let before = revision();
+        let patch = |n: usize| {
+            let body = json!({"labels": {"wave": format!("{attempt}-{n}")}});
+            json!({"op": "patch", "kind": "clusters", "selector": "environment=qa", "body": body})
+        };
+        let long = json!({"operations": (0..150).map(patch).collect::<Vec<_>>()});
+        let mut busy = connect();
+        busy.send(&admin("POST", "/batch", &[], Some(&long))).expect("sent");
+        thread::sleep(Duration::from_millis(50));
+        for n in 0..5 {
+            let label = json!({"labels": {"n": format!("{attempt}-{n}")}});
+            connect().send(&admin("PATCH", "/namespaces/team-b", &[], Some(&label))).expect("sent");
+        }
+        thread::sleep(Duration::from_millis(25));
+        let was_in_time = revision() == before;
+        busy.answer().expect("an answer").expect(200);
+        if was_in_time {
+            let label = json!({"labels": {"n": "last"}});
+            service.exchange(&admin("PATCH", "/namespaces/team-b", &[], Some(&label))).expect(200);
+            assert_eq!(revision(), before + 2, "of those that had gone none was made");
+            return;
+        }
+    }
+    panic!("the long change was always decided before the others had gone");
 }
 
 /// `nice` as the kernel has it, by the name of the thread.
