@@ -1,20 +1,34 @@
 //! A line in the log for each commit that becomes visible, at level `debug`, whoever made it; a warning if its time is in the future.
+//!
+//! It is mostly the last that holds a commit, and freeing ten thousand documents takes ten milliseconds. So it has a thread of its own, of the
+//! lowest priority: polls go first.
 
 use std::sync::Arc;
 
 use fleet::Commit;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::clock;
-use crate::give_way::{LARGE, handing_over};
+use crate::give_way::lower_priority;
 use crate::replica::Replica;
 
-/// More changes than this take longer to free than a poll takes to answer.
-const FEW: usize = 500;
+/// The priority of the thread, as `nice` counts.
+const NICENESS: i32 = 19;
 
-/// Logs commits until it is told to stop. If there are more than it can follow, it begins again with the next one.
-pub async fn follow(replica: Arc<Replica>, stop: CancellationToken) {
+/// Logs commits, on another thread, until it is told to stop.
+pub fn start(replica: Arc<Replica>, stop: CancellationToken) -> std::io::Result<()> {
+    let runtime = Handle::current();
+    std::thread::Builder::new().name("commit-log".to_owned()).spawn(move || {
+        lower_priority(NICENESS);
+        runtime.block_on(follow(replica, stop));
+    })?;
+    Ok(())
+}
+
+/// If there are more than it can follow, it begins again with the next one.
+async fn follow(replica: Arc<Replica>, stop: CancellationToken) {
     let logged = async {
         loop {
             let mut commits = replica.subscribe();
@@ -34,8 +48,6 @@ pub async fn follow(replica: Arc<Replica>, stop: CancellationToken) {
                     changes = changes.len(),
                     "a commit is visible"
                 );
-                // This may be the last reference, and freeing ten thousand documents takes longer than a poll.
-                handing_over(changes.len() > FEW || commit.body_bytes() > LARGE, || drop(commit));
             }
             debug!("more commits than the log could follow");
         }

@@ -41,7 +41,7 @@ const NICENESS: i32 = 19;
 /// An answer is handed over in pieces of so many bytes.
 const PIECE: usize = 16 * 1024;
 /// After so many pieces the other tasks of the thread, polls among them, get their turn.
-const PIECES: usize = 8;
+const PIECES: usize = 4;
 
 pub struct Heavy {
     plans: Lane,

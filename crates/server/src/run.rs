@@ -73,7 +73,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         servers.spawn(Server::new(router, metrics, 64).serve(listener, stop.clone()));
     }
     drop(app);
-    tokio::spawn(commit_log::follow(replica.clone(), stop.clone()));
+    commit_log::start(replica.clone(), stop.clone())?;
     if let Some(writer) = writer {
         let (follow, replica, told) = (opened.follow.clone(), replica.clone(), stop.clone());
         // Reading and checking a whole fleet takes a while: not on a thread that answers requests.
