@@ -172,8 +172,9 @@ fn threads_that_work_long_have_a_lower_priority_than_those_that_answer_polls() {
         let (name, rest) = stat.split_once('(').and_then(|(_, rest)| rest.split_once(") ")).expect("a name");
         nice.insert(name.to_owned(), rest.split(' ').nth(16).expect("its niceness").to_owned());
     }
-    let expected = [("plan-1", "19"), ("read-1", "19"), ("tokio-rt-worker", "0"), ("writer", "10")];
-    for (name, niceness) in expected {
-        assert_eq!(nice.get(name).map(String::as_str), Some(niceness), "{name}: {nice:?}");
+    // Whoever runs the tests may have lowered the priority of all of it.
+    let polls: i32 = nice["tokio-rt-worker"].parse().expect("a number");
+    for (name, lower) in [("plan-1", 19), ("read-1", 19), ("commit-log", 19), ("writer", 10)] {
+        assert_eq!(nice[name], (polls + lower).min(19).to_string(), "{name}: {nice:?}");
     }
 }
